@@ -1,0 +1,214 @@
+package memcachedtest
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Server is one real memcached process at a fixed loopback address. Its methods report failures on the test it was
+// started for and must be called from that test's goroutine; Addr may be called from anywhere.
+type Server struct {
+	tb   testing.TB
+	addr string
+	args []string
+	cmd  *exec.Cmd     // nil while stopped
+	done chan struct{} // closed when cmd has been waited for
+	log  lockedBuffer  // stderr of every process so far
+}
+
+// Start runs memcached with the given extra arguments on a port of its own and returns when it answers. The process
+// is killed when the test ends, and what it wrote to standard error is logged if the test failed.
+func Start(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	Need(tb, "memcached")
+	s := StartLater(tb, args...)
+	s.Restart()
+	return s
+}
+
+// StartN starts n servers as Start does, side by side.
+func StartN(tb testing.TB, n int, args ...string) []*Server {
+	tb.Helper()
+	servers := make([]*Server, n)
+	for i := range servers {
+		servers[i] = Start(tb, args...)
+	}
+	return servers
+}
+
+// StartLater returns a server that is not running yet: its address refuses connections until Restart.
+func StartLater(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	s := &Server{tb: tb, addr: Reserve(tb), args: args}
+	tb.Cleanup(s.cleanup)
+	return s
+}
+
+// Addrs returns the addresses of servers, in order.
+func Addrs(servers []*Server) []string {
+	addrs := make([]string, len(servers))
+	for i, s := range servers {
+		addrs[i] = s.Addr()
+	}
+	return addrs
+}
+
+// Addr returns host:port; it stays the same for the life of the Server.
+func (s *Server) Addr() string { return s.addr }
+
+// PID returns the process id of the running server, 0 while it is stopped.
+func (s *Server) PID() int {
+	if s.cmd == nil {
+		return 0
+	}
+	return s.cmd.Process.Pid
+}
+
+// Stop kills the process without warning, as a crash would, and returns when it is gone. Stopping twice is harmless.
+func (s *Server) Stop() {
+	if s.cmd == nil {
+		return
+	}
+	s.cmd.Process.Kill() // also ends a paused process; an error means that it is gone already
+	<-s.done
+	s.cmd = nil
+}
+
+// Restart starts the process (again, if it was running) at the same address, with empty memory, and returns when it
+// answers.
+func (s *Server) Restart() {
+	s.tb.Helper()
+	s.Stop()
+	_, port, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		s.tb.Fatalf("cannot split %q: %v", s.addr, err)
+	}
+	cmd := exec.Command("memcached", s.commandLine(port)...)
+	cmd.Stderr = &s.log
+	if err := cmd.Start(); err != nil {
+		s.tb.Fatalf("cannot start memcached: %v", err)
+	}
+	s.cmd, s.done = cmd, make(chan struct{})
+	go func(done chan struct{}) {
+		defer close(done)
+		cmd.Wait() // the exit status says nothing: most servers end by Kill
+	}(s.done)
+	s.waitReady()
+}
+
+// Pause stops the process with SIGSTOP: its kernel still accepts connections and bytes, but nothing is answered.
+func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+
+// Resume lets a paused process go on.
+func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.tb.Helper()
+	if s.cmd == nil {
+		s.tb.Fatalf("cannot send %v to memcached %s: it is stopped", sig, s.addr)
+	}
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.tb.Fatalf("cannot send %v to memcached %s: %v", sig, s.addr, err)
+	}
+}
+
+func (s *Server) commandLine(port string) []string {
+	args := []string{"-l", "127.0.0.1", "-p", port, "-U", "0", "-t", "2"}
+	if os.Geteuid() == 0 {
+		args = append(args, "-u", "root")
+	}
+	return append(args, s.args...)
+}
+
+// waitReady returns once the server has answered one request.
+func (s *Server) waitReady() {
+	s.tb.Helper()
+	deadline := time.Now().Add(startTimeout)
+	for !answers(s.addr) {
+		select {
+		case <-s.done:
+			s.tb.Fatalf("memcached %s ended at start: %s", s.addr, s.log.String())
+		case <-time.After(2 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			s.tb.Fatalf("memcached %s does not answer: %s", s.addr, s.log.String())
+		}
+	}
+}
+
+// answers tells whether a memcached, or something that speaks like one, replies to one version command at addr.
+func answers(addr string) bool {
+	c, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Second))
+	if _, err := c.Write([]byte("version\r\n")); err != nil {
+		return false
+	}
+	reply := make([]byte, 64)
+	n, _ := c.Read(reply)
+	return strings.HasPrefix(string(reply[:n]), "VERSION ")
+}
+
+func (s *Server) cleanup() {
+	s.Stop()
+	if log := s.log.String(); s.tb.Failed() && log != "" {
+		s.tb.Logf("memcached %s wrote: %s", s.addr, log)
+	}
+}
+
+// Stat reads one number from the server's general statistics, such as cmd_get.
+func (s *Server) Stat(name string) int {
+	s.tb.Helper()
+	c, err := net.DialTimeout("tcp", s.addr, startTimeout)
+	if err != nil {
+		s.tb.Fatalf("cannot reach memcached %s: %v", s.addr, err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(startTimeout))
+	c.Write([]byte("stats\r\n"))
+	var all bytes.Buffer
+	buf := make([]byte, 4096)
+	for !bytes.HasSuffix(all.Bytes(), []byte("END\r\n")) {
+		n, err := c.Read(buf)
+		if err != nil {
+			s.tb.Fatalf("cannot read statistics of memcached %s: %v", s.addr, err)
+		}
+		all.Write(buf[:n])
+	}
+	_, rest, found := strings.Cut(all.String(), "STAT "+name+" ")
+	value, _, _ := strings.Cut(rest, "\r\n")
+	n, err := strconv.Atoi(value)
+	if !found || err != nil {
+		s.tb.Fatalf("memcached %s has no number named %q", s.addr, name)
+	}
+	return n
+}
+
+// lockedBuffer collects what a child process writes, readable at any time.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // guarded by mu
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
