@@ -1,0 +1,81 @@
+package rendezvous
+
+// rank puts the best limit servers for a slot key into best, the first in front, and returns how many there are. limit is at most depth.
+func (t *Table) rank(best *[depth]bid, key uint64, limit int) int {
+	if limit <= 0 {
+		return 0
+	}
+	if t.even {
+		return t.rankEven(best, key, limit)
+	}
+	return t.rankWeighted(best, key, limit)
+}
+
+// rankEven needs no logarithm: with equal weights the larger draw wins.
+func (t *Table) rankEven(best *[depth]bid, key uint64, limit int) int {
+	n := 0
+	var worst uint64
+	for id, seed := range t.seeds {
+		u := draw(key, seed)
+		if u < worst {
+			continue
+		}
+		n = insert(best, n, limit, bid{draw: u, seed: seed, id: id})
+		if n == limit {
+			worst = best[limit-1].draw
+		}
+	}
+	return n
+}
+
+// rankWeighted takes the logarithm only of draws that could still be among the best.
+func (t *Table) rankWeighted(best *[depth]bid, key uint64, limit int) int {
+	n := 0
+	heft := t.heft[:len(t.seeds)]
+	for id, seed := range t.seeds {
+		u, w := draw(key, seed), heft[id]
+		if worst := &best[limit-1]; n == limit && costFloor(u)*worst.weight > worst.cost*w {
+			continue
+		}
+		n = insert(best, n, limit, bid{draw: u, cost: cost(u), weight: w, seed: seed, id: id})
+	}
+	return n
+}
+
+// insert puts b into its place among the n best, keeps at most limit, and returns how many there are now.
+func insert(best *[depth]bid, n, limit int, b bid) int {
+	if n == limit {
+		if !b.beats(best[limit-1]) {
+			return n
+		}
+		n--
+	}
+	i := n
+	for ; i > 0 && b.beats(best[i-1]); i-- {
+		best[i] = best[i-1]
+	}
+	best[i] = b
+	return n + 1
+}
+
+// following returns the best server that last beats: the next rank.
+func (t *Table) following(key uint64, last bid) bid {
+	var next bid
+	found := false
+	for id := range t.seeds {
+		b := t.bid(key, id)
+		if last.beats(b) && (!found || b.beats(next)) {
+			next, found = b, true
+		}
+	}
+	return next
+}
+
+// bid returns the bid of one server.
+func (t *Table) bid(key uint64, id int) bid {
+	b := bid{draw: draw(key, t.seeds[id]), seed: t.seeds[id], id: id}
+	if !t.even {
+		b.cost, b.weight = cost(b.draw), t.heft[id]
+	}
+	return b
+}
