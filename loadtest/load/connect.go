@@ -1,0 +1,69 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience bounds one connect and the greeting.
+const patience = 5 * time.Second
+
+func dial(ctx context.Context, target string) (net.Conn, error) {
+	d := net.Dialer{Timeout: patience}
+	if path, ok := strings.CutPrefix(target, "unix:"); ok {
+		return d.DialContext(ctx, "unix", path)
+	}
+	return d.DialContext(ctx, "tcp", target)
+}
+
+// greet makes sure that target answers a version request as memcached does.
+func greet(ctx context.Context, target string) error {
+	conn, err := dial(ctx, target)
+	if err != nil {
+		return unusable(target, err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err := conn.Write([]byte("version\r\n")); err != nil {
+		return unusable(target, err)
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return unusable(target, fmt.Errorf("no answer to a version request: %w", err))
+	}
+	if !strings.HasPrefix(line, "VERSION ") {
+		return unusable(target, fmt.Errorf("it is no memcached: version request was answered %.80q", line))
+	}
+	return nil
+}
+
+// connect dials target and takes the socket out of the Go runtime's poller, which would otherwise
+// be woken for every reply too.
+func connect(ctx context.Context, target string) (fd int, err error) {
+	conn, err := dial(ctx, target)
+	if err != nil {
+		return -1, unusable(target, err)
+	}
+	defer conn.Close()
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return -1, unusable(target, err)
+	}
+	var dupErr error
+	err = raw.Control(func(own uintptr) { fd, dupErr = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) })
+	if err == nil {
+		err = dupErr
+	}
+	if err != nil {
+		return -1, unusable(target, err)
+	}
+	return fd, nil
+}

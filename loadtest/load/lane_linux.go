@@ -1,0 +1,245 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	readSize   = 64 << 10
+	pollEvery  = 50 * time.Millisecond // how often an idle lane looks at the stop flag
+	eventBatch = 256
+)
+
+// lane is one thread that drives its share of the connections: one wait per turn, one read for
+// each ready connection, one write for each batch.
+type lane struct {
+	poll    int
+	clients []*client
+	keys    *keyspace
+	depth   int
+	buf     []byte
+	events  []unix.EpollEvent
+	origin  time.Time
+
+	tally *tally
+	next  func() (call, bool)
+	now   int64 // set once a turn, nanoseconds since origin
+	busy  int   // clients that wait for replies
+}
+
+func newLane(keys *keyspace, depth int) (*lane, error) {
+	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create epoll descriptor: %w", err)
+	}
+	return &lane{
+		poll: poll, keys: keys, depth: depth, origin: time.Now(),
+		buf: make([]byte, readSize), events: make([]unix.EpollEvent, eventBatch),
+	}, nil
+}
+
+// adopt adds a connected non-blocking socket. The lane owns it from here on.
+func (l *lane) adopt(fd int) error {
+	c := &client{fd: fd, slot: len(l.clients)}
+	l.clients = append(l.clients, c)
+	return l.control(unix.EPOLL_CTL_ADD, c, unix.EPOLLIN)
+}
+
+func (l *lane) control(what int, c *client, events uint32) error {
+	e := unix.EpollEvent{Events: events, Fd: int32(c.slot)}
+	if err := unix.EpollCtl(l.poll, what, c.fd, &e); err != nil {
+		return fmt.Errorf("cannot watch connection: %w", err)
+	}
+	return nil
+}
+
+func (l *lane) close() {
+	for _, c := range l.clients {
+		if !c.closed {
+			c.closed = true
+			unix.Close(c.fd)
+		}
+	}
+	unix.Close(l.poll)
+}
+
+// offer sends what next yields until it yields nothing or stop is set, and waits for the replies
+// that are then outstanding, at most for drain.
+func (l *lane) offer(next func() (call, bool), stop *atomic.Bool, drain time.Duration) *tally {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	l.tally, l.busy = newTally(), 0
+	l.next = func() (call, bool) {
+		if stop.Load() {
+			return call{}, false
+		}
+		return next()
+	}
+	l.now = l.clock()
+	for _, c := range l.clients {
+		if !c.closed {
+			l.ask(c)
+		}
+	}
+	for patience := int64(-1); l.busy > 0; l.turn() {
+		if patience < 0 && stop.Load() {
+			patience = l.clock() + int64(drain)
+		}
+		if patience >= 0 && l.now > patience {
+			l.abandon(fmt.Errorf("no reply within %v", drain))
+		}
+	}
+	return l.tally
+}
+
+func (l *lane) clock() int64 { return int64(time.Since(l.origin)) }
+
+// ask composes and writes a batch for an idle client.
+func (l *lane) ask(c *client) {
+	if !c.compose(l.keys, l.depth, l.next, &l.tally.Counts) {
+		return
+	}
+	l.busy++
+	c.since = l.now
+	l.write(c)
+}
+
+func (l *lane) turn() {
+	n, err := l.wait()
+	l.now = l.clock()
+	if err != nil {
+		l.abandon(err)
+		return
+	}
+	for _, e := range l.events[:n] {
+		c := l.clients[e.Fd]
+		if c.closed {
+			continue
+		}
+		if e.Events&unix.EPOLLOUT != 0 {
+			l.writable(c)
+		}
+		if e.Events&^unix.EPOLLOUT != 0 && !c.closed {
+			l.readable(c)
+		}
+	}
+}
+
+func (l *lane) wait() (int, error) {
+	n, err := unix.EpollWait(l.poll, l.events, int(pollEvery/time.Millisecond))
+	if errors.Is(err, unix.EINTR) {
+		return 0, nil
+	}
+	return n, err
+}
+
+// readable reads once, takes the whole replies, and sends the next batch when this one is answered.
+func (l *lane) readable(c *client) {
+	n, err := unix.Read(c.fd, l.space(c))
+	switch {
+	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR):
+		return
+	case err != nil:
+		l.drop(c, fmt.Errorf("cannot read reply: %w", err))
+		return
+	case n == 0:
+		l.drop(c, fmt.Errorf("connection closed by the other side: %w", io.ErrUnexpectedEOF))
+		return
+	}
+	if err := l.digest(c, n); err != nil {
+		l.drop(c, err)
+		return
+	}
+	if len(c.asked) > 0 && c.waiting() == 0 {
+		l.busy--
+		c.asked = c.asked[:0]
+		c.next = 0
+		l.ask(c)
+	}
+}
+
+// space is where the next read of c goes: the lane's buffer, or behind what c already holds.
+func (l *lane) space(c *client) []byte {
+	if len(c.in) == 0 {
+		return l.buf
+	}
+	return c.in[len(c.in):cap(c.in)]
+}
+
+// digest consumes the n bytes just read into space(c) and keeps what is left for the next read.
+func (l *lane) digest(c *client, n int) error {
+	data := l.buf
+	if len(c.in) > 0 {
+		data = c.in[:cap(c.in)]
+	}
+	data = data[:len(c.in)+n]
+	taken, want, err := l.consume(c, data)
+	rest := data[taken:]
+	room := max(want, 2*len(rest), 4<<10)
+	if len(rest) > 0 && cap(c.in) < room {
+		c.in = slices.Grow([]byte(nil), room)
+	}
+	c.in = append(c.in[:0], rest...)
+	return err
+}
+
+func (l *lane) consume(c *client, data []byte) (taken, want int, err error) {
+	waited := time.Duration(l.now - c.since)
+	return c.consume(data, func(q call, r reply) {
+		l.tally.took(waited)
+		l.tally.judge(l.keys, q, r)
+	})
+}
+
+// write sends what it can of c's batch; the rest waits until the socket is writable.
+func (l *lane) write(c *client) {
+	n, err := unix.Write(c.fd, c.out[c.sent:])
+	if err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+		l.drop(c, fmt.Errorf("cannot write request: %w", err))
+		return
+	}
+	c.sent += max(n, 0)
+	if c.sent < len(c.out) {
+		if err := l.control(unix.EPOLL_CTL_MOD, c, unix.EPOLLIN|unix.EPOLLOUT); err != nil {
+			l.drop(c, err)
+		}
+	}
+}
+
+func (l *lane) writable(c *client) {
+	l.write(c)
+	if !c.closed && c.sent == len(c.out) {
+		if err := l.control(unix.EPOLL_CTL_MOD, c, unix.EPOLLIN); err != nil {
+			l.drop(c, err)
+		}
+	}
+}
+
+// drop closes a connection that is of no more use; what it waited for is lost.
+func (l *lane) drop(c *client, why error) {
+	if l.tally.firstBroken == nil {
+		l.tally.firstBroken = why
+	}
+	if c.waiting() > 0 {
+		l.busy--
+	}
+	l.tally.Lost += uint64(c.waiting())
+	c.asked, c.next, c.closed = nil, 0, true
+	unix.Close(c.fd)
+}
+
+func (l *lane) abandon(why error) {
+	for _, c := range l.clients {
+		if !c.closed && c.waiting() > 0 {
+			l.drop(c, why)
+		}
+	}
+}

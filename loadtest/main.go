@@ -1,0 +1,34 @@
+// Command loadtest offers load to memcached servers and routers and says how they answer.
+//
+//	go run ./loadtest run --target 127.0.0.1:11311
+//	go run ./loadtest peers
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+type commands struct {
+	Run   runCommand   `cmd:"" help:"Offer a closed-loop load to one target."`
+	Peers peersCommand `cmd:"" help:"Compare the router with nutcracker, in turns on the same memcached servers."`
+}
+
+func main() {
+	var c commands
+	k := kong.Parse(&c, kong.Name("loadtest"), kong.UsageOnError(),
+		kong.Description("Load for memcached servers and routers."))
+	// The first interrupt ends the load early but in order; after it a second one kills.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	k.BindTo(ctx, (*context.Context)(nil))
+	if err := k.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "loadtest:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,5 @@
+package main
+
+type peersCommand struct{}
+
+func (c *peersCommand) Run() error { return nil }

@@ -1,0 +1,135 @@
+// Package process starts the programs a load test needs, watches what they cost and ends them.
+//
+// A child is ended by its id, dies with this process even when that is killed, and is in its own
+// process group, so that an interrupt from the keyboard reaches only the load test, which then ends
+// its children in order. Linux only: it reads /proc and uses per-process CPU clocks.
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	startPatience = 10 * time.Second
+	endPatience   = 3 * time.Second
+	keptLines     = 12
+)
+
+// Command describes a child. Name and Path must be set.
+type Command struct {
+	Name string   // how errors call it
+	Path string   // looked up in PATH when it has no slash
+	Args []string // without the name
+	Env  []string // added to this process's environment
+	Dir  string   // working directory, empty for this process's
+	// Ready looks at each line the child writes and returns true at the one that says it serves. Nil
+	// means that the child is ready once started. It is called from one goroutine.
+	Ready func(line string) bool
+}
+
+// Process is a running child.
+type Process struct {
+	name  string
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when the child was waited for
+
+	mu   sync.Mutex // guards last
+	last []string   // the last lines it wrote
+}
+
+// Start runs c and returns when it is ready. The caller must Stop it. An error carries the last
+// lines the child wrote.
+func Start(ctx context.Context, c Command) (*Process, error) {
+	p := &Process{name: c.Name, ended: make(chan struct{})}
+	p.cmd = exec.Command(c.Path, c.Args...)
+	p.cmd.Env, p.cmd.Dir = append(os.Environ(), c.Env...), c.Dir
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	output, input, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
+	}
+	p.cmd.Stdout, p.cmd.Stderr = input, input
+	err = p.cmd.Start()
+	input.Close()
+	if err != nil {
+		output.Close()
+		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
+	}
+	ready := make(chan struct{})
+	go p.watch(output, c.Ready, ready)
+	return p, p.await(ctx, c.Ready != nil, ready)
+}
+
+// watch reads what the child writes until it ends.
+func (p *Process) watch(output io.ReadCloser, isReady func(string) bool, ready chan struct{}) {
+	defer close(p.ended)
+	defer p.cmd.Wait() // how it ended is of no interest: either we ended it, or its lines tell
+	defer output.Close()
+	lines := bufio.NewScanner(output)
+	for lines.Scan() {
+		p.keep(lines.Text())
+		if isReady != nil && isReady(lines.Text()) {
+			isReady = nil
+			close(ready)
+		}
+	}
+	io.Copy(io.Discard, output)
+}
+
+func (p *Process) keep(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = append(p.last, line)
+	if len(p.last) > keptLines {
+		p.last = p.last[1:]
+	}
+}
+
+func (p *Process) await(ctx context.Context, wait bool, ready chan struct{}) error {
+	if !wait {
+		return nil
+	}
+	select {
+	case <-ready:
+		return nil
+	case <-p.ended:
+		return p.failure(errors.New("it ended"))
+	case <-time.After(startPatience):
+		p.Stop()
+		return p.failure(fmt.Errorf("it is not ready after %v", startPatience))
+	case <-ctx.Done():
+		p.Stop()
+		return p.failure(ctx.Err())
+	}
+}
+
+func (p *Process) failure(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Errorf("cannot start %s: %w: %s", p.name, err, strings.Join(p.last, " | "))
+}
+
+// ID is the child's process id.
+func (p *Process) ID() int { return p.cmd.Process.Pid }
+
+// Stop ends the child and returns when it is gone: SIGTERM first, SIGKILL if that does not help.
+// It may be called again, and concurrently.
+func (p *Process) Stop() {
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.ended:
+	case <-time.After(endPatience):
+		p.cmd.Process.Kill()
+		<-p.ended
+	}
+}
