@@ -67,7 +67,13 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	}
 	ready := make(chan struct{})
 	go p.watch(output, c.Ready, ready)
-	return p, p.await(ctx, c.Ready != nil, ready)
+	if c.Ready == nil {
+		return p, nil
+	}
+	if err := p.await(ctx, ready); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // watch reads what the child writes until it ends.
@@ -95,10 +101,7 @@ func (p *Process) keep(line string) {
 	}
 }
 
-func (p *Process) await(ctx context.Context, wait bool, ready chan struct{}) error {
-	if !wait {
-		return nil
-	}
+func (p *Process) await(ctx context.Context, ready chan struct{}) error {
 	select {
 	case <-ready:
 		return nil

@@ -43,7 +43,7 @@ func StartMemcached(ctx context.Context, dir string, threads int, args ...string
 		return nil, err
 	}
 	s := &Server{Process: p}
-	return s, p.poll(ctx, func() bool {
+	return s.serving(ctx, func() bool {
 		s.Addr = portFile(port.Name())
 		return s.Addr != "" && answers(s.Addr)
 	})
@@ -68,6 +68,9 @@ func StartNutcracker(ctx context.Context, dir string, backends []string) (*Serve
 	if err != nil {
 		return nil, fmt.Errorf("cannot start nutcracker: %w", err)
 	}
+	if dir, err = os.MkdirTemp(dir, "nutcracker-"); err != nil {
+		return nil, fmt.Errorf("cannot start nutcracker: %w", err)
+	}
 	s := &Server{Addr: ports[0]}
 	config := filepath.Join(dir, "nutcracker.yml")
 	text := fmt.Sprintf("pool:\n  listen: %s\n  hash: fnv1a_64\n  distribution: ketama\n"+
@@ -86,7 +89,7 @@ func StartNutcracker(ctx context.Context, dir string, backends []string) (*Serve
 	if err != nil {
 		return nil, err
 	}
-	return s, s.poll(ctx, func() bool { return answers(s.Addr) })
+	return s.serving(ctx, func() bool { return answers(s.Addr) })
 }
 
 var listening = regexp.MustCompile(`msg=listening .*\baddr=(127\.0\.0\.1:\d+)`)
@@ -107,12 +110,15 @@ func StartRouter(ctx context.Context, path string, backends []string, args ...st
 			return true
 		},
 	})
+	if err != nil {
+		return nil, err
+	}
 	s.Process = p
-	return s, err
+	return s, nil
 }
 
-// poll waits until ready is true. When it gives up it stops the child.
-func (p *Process) poll(ctx context.Context, ready func() bool) error {
+// serving returns s when ready is true. When it gives up it stops the child.
+func (s *Server) serving(ctx context.Context, ready func() bool) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -120,14 +126,14 @@ func (p *Process) poll(ctx context.Context, ready func() bool) error {
 	for !ready() {
 		select {
 		case <-tick.C:
-		case <-p.ended:
-			return p.failure(errors.New("it ended"))
+		case <-s.ended:
+			return nil, s.failure(errors.New("it ended"))
 		case <-ctx.Done():
-			p.Stop()
-			return p.failure(fmt.Errorf("it is not ready: %w", ctx.Err()))
+			s.Stop()
+			return nil, s.failure(fmt.Errorf("it is not ready: %w", ctx.Err()))
 		}
 	}
-	return nil
+	return s, nil
 }
 
 func answers(addr string) bool {

@@ -1,0 +1,257 @@
+// Package peers compares what two memcached proxies cost, in alternating runs of the same load on
+// the same memcached servers and the same machine.
+//
+// The measure is the processor time of the proxy's process per request, because it decides how many
+// machines a fleet of proxies takes and does not depend on what else limits the throughput. Single
+// figures on a shared machine drift by tens of percent within minutes, so the runs take turns
+// (A B A B ...), each pair gives one ratio, and the median of these ratios is the result; their
+// range is printed beside it.
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"cacherouter/loadtest/load"
+	"cacherouter/loadtest/process"
+)
+
+// Nutcracker, as a contender of a Config, is the nutcracker in PATH.
+const Nutcracker = "nutcracker"
+
+const serverCount = 4
+
+// Config describes a comparison. Ours, Against, Pairs and Duration must be set.
+type Config struct {
+	Ours       string        // the contender whose figures are divided: Nutcracker or the path of a cacherouter binary
+	Against    string        // the contender they are divided by
+	RouterArgs []string      // further arguments for Ours when it is a cacherouter
+	Pairs      int           // how often each contender runs each shape
+	Duration   time.Duration // of one measured run
+	Warmup     time.Duration // of the same load just before it, not measured
+	Shapes     []Shape       // what to run
+	Split      bool          // keep the proxies on processor 0, the servers and the load on processor 1
+	Progress   func(string)  // told what is going on; nil is silence
+}
+
+// Measure names the figure that a Shape is about.
+type Measure string
+
+// The measures.
+const (
+	CPU Measure = "cpu" // microseconds of the proxy's processor time per request
+	P50 Measure = "p50" // median latency in microseconds
+)
+
+// Shape is one form of load.
+type Shape struct {
+	Name        string  `json:"name"`
+	Connections int     `json:"connections"`
+	Pipeline    int     `json:"pipeline"`
+	ValueSize   int     `json:"value_size"`
+	Measure     Measure `json:"measure"`
+	Target      float64 `json:"target"` // the ratio that must not be exceeded
+}
+
+// Shapes are the loads that the project holds itself to, against nutcracker 0.5.0.
+func Shapes() []Shape {
+	return []Shape{
+		{"single", 50, 1, 100, CPU, 0.80},
+		{"pipelined", 50, 16, 100, CPU, 0.45},
+		{"alone", 1, 1, 100, P50, 1.00},
+	}
+}
+
+func (c Config) validate() error {
+	if c.Ours == "" || c.Against == "" {
+		return errors.New("cannot compare: a contender is missing")
+	}
+	if c.Pairs < 1 || c.Duration <= 0 {
+		return fmt.Errorf("cannot compare in %d pairs of %v", c.Pairs, c.Duration)
+	}
+	return nil
+}
+
+func (c Config) say(format string, args ...any) {
+	if c.Progress != nil {
+		c.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// stage is the running servers of one comparison.
+type stage struct {
+	config     Config
+	dir        string
+	servers    []*process.Server
+	contenders [3]contender // ours, against, direct
+}
+
+// contender is a target of the load and the process whose cost counts.
+type contender struct {
+	name   string
+	server *process.Server
+}
+
+// Compare runs c. When ctx ends early, the report holds what was measured so far and the error is
+// ctx's. All processes it started are gone when it returns.
+func Compare(ctx context.Context, c Config) (*Report, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	s, err := setUp(ctx, c)
+	defer s.tearDown()
+	if err != nil {
+		return nil, err
+	}
+	r := newReport(c, s)
+	for _, shape := range c.Shapes {
+		o, err := s.run(ctx, shape)
+		r.Outcomes = append(r.Outcomes, o)
+		if err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// setUp starts the servers and the contenders. The stage must be torn down also after an error.
+func setUp(ctx context.Context, c Config) (*stage, error) {
+	s := &stage{config: c}
+	var err error
+	if s.dir, err = os.MkdirTemp("", "loadtest-peers-"); err != nil {
+		return s, fmt.Errorf("cannot make a directory for the servers: %w", err)
+	}
+	for range serverCount {
+		m, err := process.StartMemcached(ctx, s.dir, 1)
+		if err != nil {
+			return s, err
+		}
+		s.servers = append(s.servers, m)
+	}
+	for i, what := range []string{c.Ours, c.Against} {
+		p, err := s.startProxy(ctx, what, i == 0)
+		if err != nil {
+			return s, err
+		}
+		s.contenders[i] = contender{nameOf(what, i), p}
+	}
+	s.contenders[2] = contender{"memcached", s.servers[0]}
+	return s, s.pin()
+}
+
+func nameOf(what string, i int) string {
+	if what == Nutcracker {
+		return [...]string{"nutcracker (as ours)", "nutcracker"}[i]
+	}
+	return [...]string{"cacherouter", "cacherouter (against)"}[i]
+}
+
+func (s *stage) startProxy(ctx context.Context, what string, ours bool) (*process.Server, error) {
+	var backends []string
+	for _, m := range s.servers {
+		backends = append(backends, m.Addr)
+	}
+	if what == Nutcracker {
+		return process.StartNutcracker(ctx, s.dir, backends)
+	}
+	args := []string{"--loops", "1"}
+	if ours {
+		args = append(args, s.config.RouterArgs...)
+	}
+	return process.StartRouter(ctx, what, backends, args...)
+}
+
+func (s *stage) pin() error {
+	if !s.config.Split {
+		return nil
+	}
+	processors := map[int]int{os.Getpid(): 1}
+	for _, m := range s.servers {
+		processors[m.ID()] = 1
+	}
+	for _, c := range s.contenders[:2] {
+		processors[c.server.ID()] = 0
+	}
+	for pid, processor := range processors {
+		if err := process.Pin(pid, processor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stage) tearDown() {
+	for _, c := range s.contenders[:2] {
+		if c.server != nil {
+			c.server.Stop()
+		}
+	}
+	for _, m := range s.servers {
+		m.Stop()
+	}
+	os.RemoveAll(s.dir)
+}
+
+// run lets the contenders take turns with one shape.
+func (s *stage) run(ctx context.Context, shape Shape) (Outcome, error) {
+	o := Outcome{Shape: shape}
+	for round := range s.config.Pairs {
+		for i, c := range s.contenders {
+			s.config.say("%s: pair %d of %d, %s", shape.Name, round+1, s.config.Pairs, c.name)
+			sample, err := s.sample(ctx, shape, c)
+			if err != nil {
+				o.conclude()
+				return o, err
+			}
+			o.add(i, sample)
+		}
+	}
+	o.conclude()
+	return o, nil
+}
+
+// sample loads one contender once.
+func (s *stage) sample(ctx context.Context, shape Shape, c contender) (Sample, error) {
+	p := load.DefaultPlan(c.server.Addr)
+	p.Connections, p.Pipeline, p.ValueSize = shape.Connections, shape.Pipeline, shape.ValueSize
+	session, err := load.Dial(ctx, p)
+	if err != nil {
+		return Sample{}, err
+	}
+	defer session.Close()
+	if _, err := session.Fill(ctx); err != nil {
+		return Sample{}, fmt.Errorf("cannot fill through %s: %w", c.name, err)
+	}
+	if s.config.Warmup > 0 {
+		if _, err := session.Run(ctx, load.Extent{Duration: s.config.Warmup}); err != nil {
+			return Sample{}, fmt.Errorf("cannot load %s: %w", c.name, err)
+		}
+	}
+	sample, err := s.measure(ctx, session, c)
+	if err == nil {
+		err = ctx.Err() // a run that was cut short is no sample
+	}
+	if err != nil {
+		return Sample{}, fmt.Errorf("cannot measure %s: %w", c.name, err)
+	}
+	return sample, nil
+}
+
+func (s *stage) measure(ctx context.Context, session *load.Session, c contender) (Sample, error) {
+	before, err := readCost(c.server.ID())
+	if err != nil {
+		return Sample{}, err
+	}
+	r, err := session.Run(ctx, load.Extent{Duration: s.config.Duration})
+	if err != nil {
+		return Sample{}, err
+	}
+	after, err := readCost(c.server.ID())
+	if err != nil {
+		return Sample{}, err
+	}
+	return after.since(before).sample(r), nil
+}

@@ -1,0 +1,194 @@
+package peers
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"cacherouter/loadtest/load"
+	"cacherouter/loadtest/process"
+)
+
+// cost is what a process and this one, the generator, have used at some time.
+type cost struct {
+	cpu, own time.Duration
+	switches uint64
+}
+
+func readCost(pid int) (c cost, err error) {
+	if c.cpu, err = process.CPU(pid); err != nil {
+		return c, err
+	}
+	if c.own, err = process.CPU(os.Getpid()); err != nil {
+		return c, err
+	}
+	voluntary, forced, err := process.Switches(pid)
+	c.switches = voluntary + forced
+	return c, err
+}
+
+// since is the cost after b. The switches of a thread that ended in between are gone; that is not
+// let to make the number negative.
+func (c cost) since(b cost) cost {
+	return cost{c.cpu - b.cpu, c.own - b.own, c.switches - min(b.switches, c.switches)}
+}
+
+// sample divides the cost by the requests of r.
+func (c cost) sample(r load.Result) Sample {
+	n := float64(max(r.Answered(), 1))
+	return Sample{
+		CPU:       float64(c.cpu.Nanoseconds()) / 1e3 / n,
+		Load:      c.cpu.Seconds() / r.Seconds,
+		Switches:  float64(c.switches) / n,
+		Rate:      r.Rate,
+		P50:       r.Latency.P50,
+		P99:       r.Latency.P99,
+		Generator: float64(c.own.Nanoseconds()) / 1e3 / n,
+	}
+}
+
+// Sample is what one run of one contender measured; a median of samples has the same form.
+type Sample struct {
+	CPU       float64 `json:"cpu_us"`           // processor time of the contender per request, microseconds
+	Load      float64 `json:"load"`             // the same per second, in processors
+	Switches  float64 `json:"context_switches"` // per request
+	Rate      float64 `json:"rate"`             // requests per second
+	P50       float64 `json:"p50_us"`
+	P99       float64 `json:"p99_us"`
+	Generator float64 `json:"generator_cpu_us"` // processor time of the load generator per request, microseconds
+}
+
+func (s Sample) of(m Measure) float64 {
+	if m == P50 {
+		return s.P50
+	}
+	return s.CPU
+}
+
+// Outcome is the comparison for one shape. The arrays are in the order ours, against, direct.
+type Outcome struct {
+	Shape   Shape       `json:"shape"`
+	Samples [3][]Sample `json:"samples"`
+	Medians [3]Sample   `json:"medians"`
+	Ratio   float64     `json:"ratio"` // the median of the pairs' ratios of the shape's measure, 0 without a pair
+	Low     float64     `json:"ratio_low"`
+	High    float64     `json:"ratio_high"`
+}
+
+// Met reports whether the target was reached.
+func (o Outcome) Met() bool { return o.Ratio > 0 && o.Ratio <= o.Shape.Target }
+
+func (o *Outcome) add(contender int, s Sample) {
+	o.Samples[contender] = append(o.Samples[contender], s)
+}
+
+func (o *Outcome) conclude() {
+	for i, samples := range o.Samples {
+		o.Medians[i] = medianSample(samples)
+	}
+	var ratios []float64
+	for i := range min(len(o.Samples[0]), len(o.Samples[1])) {
+		ratios = append(ratios, o.Samples[0][i].of(o.Shape.Measure)/o.Samples[1][i].of(o.Shape.Measure))
+	}
+	if len(ratios) > 0 {
+		o.Ratio, o.Low, o.High = median(ratios), slices.Min(ratios), slices.Max(ratios)
+	}
+}
+
+func medianSample(s []Sample) Sample {
+	of := func(field func(Sample) float64) float64 {
+		var all []float64
+		for _, x := range s {
+			all = append(all, field(x))
+		}
+		return median(all)
+	}
+	return Sample{
+		CPU:       of(func(x Sample) float64 { return x.CPU }),
+		Load:      of(func(x Sample) float64 { return x.Load }),
+		Switches:  of(func(x Sample) float64 { return x.Switches }),
+		Rate:      of(func(x Sample) float64 { return x.Rate }),
+		P50:       of(func(x Sample) float64 { return x.P50 }),
+		P99:       of(func(x Sample) float64 { return x.P99 }),
+		Generator: of(func(x Sample) float64 { return x.Generator }),
+	}
+}
+
+// median of no values is 0.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	v = slices.Sorted(slices.Values(v))
+	m := len(v) / 2
+	if len(v)%2 == 1 {
+		return v[m]
+	}
+	return (v[m-1] + v[m]) / 2
+}
+
+// Report is a whole comparison.
+type Report struct {
+	Contenders [3]string `json:"contenders"` // ours, against, direct
+	Pairs      int       `json:"pairs"`
+	Seconds    float64   `json:"seconds"` // of one run
+	Split      bool      `json:"split"`
+	Outcomes   []Outcome `json:"outcomes"`
+	Idle       []Idle    `json:"idle,omitempty"`
+}
+
+func newReport(c Config, s *stage) *Report {
+	r := &Report{Pairs: c.Pairs, Seconds: c.Duration.Seconds(), Split: c.Split}
+	for i, x := range s.contenders {
+		r.Contenders[i] = x.name
+	}
+	return r
+}
+
+// WriteJSON writes r for programs.
+func (r *Report) WriteJSON(out io.Writer) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// WriteText writes r as a table.
+func (r *Report) WriteText(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "load\tcontender\tCPU us/req\tbusy\treq/s\tp50 us\tp99 us\tswitches/req\tgenerator us/req\t")
+	for _, o := range r.Outcomes {
+		shape := fmt.Sprintf("%d conns, pipeline %d", o.Shape.Connections, o.Shape.Pipeline)
+		for i, m := range o.Medians {
+			fmt.Fprintf(w, "%s\t%s\t%.2f\t%.0f%%\t%.0f\t%.0f\t%.0f\t%.2f\t%.2f\t\n", shape, r.Contenders[i],
+				m.CPU, 100*m.Load, m.Rate, m.P50, m.P99, m.Switches, m.Generator)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return r.writeVerdicts(out)
+}
+
+func (r *Report) writeVerdicts(out io.Writer) error {
+	fmt.Fprintf(out, "\n%s / %s, medians of %d pairs of %.0f s runs:\n", r.Contenders[0], r.Contenders[1], r.Pairs, r.Seconds)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, o := range r.Outcomes {
+		fmt.Fprintf(w, "%s, %d conns, pipeline %d\t%.3f\t(pairs %.3f-%.3f)\ttarget <= %.2f\t%s\n", o.Shape.Measure,
+			o.Shape.Connections, o.Shape.Pipeline, o.Ratio, o.Low, o.High, o.Shape.Target, verdict(o.Met()))
+	}
+	for _, i := range r.Idle {
+		i.write(w)
+	}
+	return w.Flush()
+}
+
+func verdict(met bool) string {
+	if met {
+		return "met"
+	}
+	return "MISSED"
+}
