@@ -1,0 +1,95 @@
+package memproto
+
+import "bytes"
+
+// maxMetaWords is the number of words from which memcached refuses a meta line.
+const maxMetaWords = 20
+
+// parseMeta reads the line of an mg, md, ma or me. What is wrong with its flags is for
+// the backend to say; only q, b and the flags that make a read a write matter here.
+func (r *Request) parseMeta(words *wordList) Status {
+	if words.n == 1 { // me alone
+		return r.refuse(LineBadFormat)
+	}
+	if status := r.withKey(words.w[1]); status != Complete {
+		return status
+	}
+	if words.n >= maxMetaWords {
+		if r.Verb == MetaGet {
+			return r.refuse(LineTooManyFlags)
+		}
+		return r.refuse("CLIENT_ERROR options flags too long")
+	}
+	_, rest := NextWord(r.Line)
+	_, flags := NextWord(rest)
+	if refusal := r.parseFlags(flags); refusal != "" {
+		return r.refuse(refusal)
+	}
+	return Complete
+}
+
+// parseFlags reads the flags that the router must know. It returns a refusal for a
+// second q, as one would stay in the line and silence the backend.
+func (r *Request) parseFlags(flags []byte) string {
+	for {
+		word, rest := NextWord(flags)
+		if len(word) == 0 {
+			return ""
+		}
+		switch word[0] {
+		case 'q':
+			if r.Verb == MetaDebug {
+				break // me knows no flags but b
+			}
+			if r.NoReply {
+				return "CLIENT_ERROR duplicate flag"
+			}
+			r.NoReply = true
+			r.cutTo = len(r.Line) - len(rest)
+			r.cutFrom = r.cutTo - len(word)
+		case 'b':
+			r.Base64 = true
+		case 'N', 'R':
+			r.Vivify = true
+		}
+		flags = rest
+	}
+}
+
+// Quiet reports whether a reply to a meta request with the flag q is kept from the
+// client: the nominal ones are, errors and surprises are not.
+func Quiet(v Verb, reply []byte) bool {
+	switch v {
+	case MetaGet:
+		return bytes.HasPrefix(reply, []byte("EN"))
+	case MetaArithmetic:
+		return bytes.HasPrefix(reply, []byte("HD")) || bytes.HasPrefix(reply, []byte("VA "))
+	case MetaSet, MetaDelete:
+		return bytes.HasPrefix(reply, []byte("HD"))
+	}
+	return true // classic noreply hides every outcome
+}
+
+// AppendMetaMiss appends the reply of a meta request that found nothing, echoing the
+// opaque and the key that line asks back.
+func AppendMetaMiss(dst, line []byte) []byte {
+	dst = append(dst, "EN"...)
+	_, rest := NextWord(line)
+	key, flags := NextWord(rest)
+	binary := false
+	for word, rest := NextWord(flags); len(word) > 0; word, rest = NextWord(rest) {
+		binary = binary || word[0] == 'b'
+	}
+	for word, rest := NextWord(flags); len(word) > 0; word, rest = NextWord(rest) {
+		switch word[0] {
+		case 'O':
+			dst = append(append(dst, ' '), word...)
+		case 'k':
+			dst = append(append(dst, " k"...), key...)
+			if binary {
+				dst = append(dst, " b"...)
+			}
+		}
+	}
+	return append(dst, "\r\n"...)
+}

@@ -1,0 +1,205 @@
+package memproto
+
+import (
+	"bytes"
+	"errors"
+)
+
+// ErrBadReply means that a backend's bytes are no answer to what it was asked. Where
+// the next reply begins is then unknown, and the connection is of no more use.
+var ErrBadReply = errors.New("reply makes no sense")
+
+// replySet is a set of kinds of reply lines.
+type replySet uint32
+
+const (
+	rStored replySet = 1 << iota // STORED, NOT_STORED
+	rExists
+	rNotFound
+	rDeleted
+	rTouched
+	rOK // OK, RESET
+	rNumber
+	rVersion
+	rValue
+	rEnd
+	rStat
+	rMetaValue
+	rMetaStatus // HD NS EX NF
+	rMetaEnd    // EN, and HD of an mg without v
+	rMetaDebug
+	rFault // ERROR, CLIENT_ERROR, SERVER_ERROR: allowed everywhere
+)
+
+// Unit is one step of a reply: a whole reply, or one value of a retrieval.
+type Unit struct {
+	// Size counts its bytes; 0 when more are needed.
+	Size int
+	// Need is the bytes, from the start of the buffer, without which it makes no sense
+	// to ask again; 0 when only more will tell.
+	Need int
+	// Last is set on the unit that ends the reply.
+	Last bool
+	// Fault is set on an ERROR, CLIENT_ERROR or SERVER_ERROR line.
+	Fault bool
+}
+
+const maxReplyLine = 8192
+
+// NextUnit reads the next unit of a reply to v at the start of b. With whole set, a
+// retrieval's single value and its END are one unit, so nothing is passed on before it
+// is complete. The error is [ErrBadReply].
+func NextUnit(b []byte, v Verb, whole bool) (Unit, error) {
+	end := bytes.IndexByte(b, '\n')
+	if end < 0 {
+		if len(b) > maxReplyLine {
+			return Unit{}, ErrBadReply
+		}
+		return Unit{}, nil
+	}
+	if end == 0 || b[end-1] != '\r' {
+		return Unit{}, ErrBadReply
+	}
+	line := b[:end-1]
+	kind := classify(line)
+	if kind == rFault {
+		return Unit{Size: end + 1, Last: true, Fault: true}, nil
+	}
+	if kind&verbs[v].replies == 0 {
+		return Unit{}, ErrBadReply
+	}
+	switch kind {
+	case rValue:
+		return valueUnit(b, line, whole)
+	case rMetaValue:
+		return blockUnit(b, end+1, metaLength(line), "")
+	case rStat:
+		return Unit{Size: end + 1}, nil
+	}
+	return Unit{Size: end + 1, Last: true}, nil
+}
+
+// valueUnit reads a VALUE block, and with whole the END behind it.
+func valueUnit(b, line []byte, whole bool) (Unit, error) {
+	_, length := splitValue(line)
+	tail := ""
+	if whole {
+		tail = "END\r\n"
+	}
+	u, err := blockUnit(b, len(line)+2, length, tail)
+	u.Last = whole
+	return u, err
+}
+
+// blockUnit reads a data block of the given length behind a line, and tail behind it.
+func blockUnit(b []byte, line, length int, tail string) (Unit, error) {
+	if length < 0 {
+		return Unit{}, ErrBadReply
+	}
+	size := line + length + 2 + len(tail)
+	if len(b) < size {
+		return Unit{Need: size}, nil
+	}
+	block := b[line+length : size]
+	if block[0] != '\r' || block[1] != '\n' || string(block[2:]) != tail {
+		return Unit{}, ErrBadReply
+	}
+	return Unit{Size: size, Last: true}, nil
+}
+
+// splitValue reads a VALUE line; the length is negative when it is malformed.
+func splitValue(line []byte) (key []byte, length int) {
+	_, rest := NextWord(line)
+	key, rest = NextWord(rest)
+	flags, rest := NextWord(rest)
+	word, _ := NextWord(rest)
+	if len(flags) == 0 {
+		return key, -1
+	}
+	return key, replyLength(word)
+}
+
+func metaLength(line []byte) int {
+	_, rest := NextWord(line)
+	word, _ := NextWord(rest)
+	return replyLength(word)
+}
+
+// replyLength reads a length strictly: backends write nothing but digits.
+func replyLength(word []byte) int {
+	n := 0
+	for _, c := range word {
+		if c-'0' > 9 || n > maxInt32Value/10 {
+			return -1
+		}
+		n = n*10 + int(c-'0')
+	}
+	if len(word) == 0 || n > maxInt32Value {
+		return -1
+	}
+	return n
+}
+
+// ValueKey returns the key of a VALUE block, nil for any other unit.
+func ValueKey(unit []byte) []byte {
+	if !IsValue(unit) {
+		return nil
+	}
+	key, _ := NextWord(unit[len("VALUE "):])
+	return key
+}
+
+// IsValue reports whether a unit is a VALUE block.
+func IsValue(unit []byte) bool { return len(unit) > 6 && string(unit[:6]) == "VALUE " }
+
+// classify tells the kind of a reply line; 0 for none that memcached sends.
+func classify(line []byte) replySet {
+	word, _ := NextWord(line)
+	switch string(word) {
+	case "VALUE":
+		return rValue
+	case "END":
+		return rEnd
+	case "STORED", "NOT_STORED":
+		return rStored
+	case "VA":
+		return rMetaValue
+	case "HD":
+		return rMetaStatus | rMetaEnd
+	case "EN":
+		return rMetaEnd
+	case "NF", "NS", "EX":
+		return rMetaStatus
+	case "EXISTS":
+		return rExists
+	case "NOT_FOUND":
+		return rNotFound
+	case "DELETED":
+		return rDeleted
+	case "TOUCHED":
+		return rTouched
+	case "OK", "RESET":
+		return rOK
+	case "STAT", "ITEM":
+		return rStat
+	case "VERSION":
+		return rVersion
+	case "ME":
+		return rMetaDebug
+	case "ERROR", "CLIENT_ERROR", "SERVER_ERROR":
+		return rFault
+	}
+	if isNumber(word) && len(word) == len(line) {
+		return rNumber
+	}
+	return 0
+}
+
+func isNumber(word []byte) bool {
+	for _, c := range word {
+		if c-'0' > 9 {
+			return false
+		}
+	}
+	return len(word) > 0
+}

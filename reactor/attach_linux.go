@@ -1,0 +1,149 @@
+package reactor
+
+import (
+	"fmt"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// acceptBatch is how many connections a loop accepts before it looks at its others.
+const acceptBatch = 64
+
+// attach makes nc a connection of l. Its descriptor moves to the loop's poller if that
+// can watch it; otherwise goroutines serve it.
+func (l *Loop) attach(nc net.Conn, accepted bool, h func(*Conn) Handler) error {
+	p, ok := l.poller.(*epoll)
+	sc, plain := nc.(syscall.Conn)
+	if !ok || !plain {
+		l.attachStream(nc, accepted, h)
+		return nil
+	}
+	fd, err := detach(sc)
+	nc.Close()
+	if err != nil {
+		return err
+	}
+	return l.attachFd(p, fd, accepted, h)
+}
+
+// detach returns a duplicate of the connection's descriptor, which net then lets go.
+func detach(sc syscall.Conn) (fd int, err error) {
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	ctlErr := raw.Control(func(old uintptr) {
+		fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	if err = firstError(ctlErr, err); err != nil {
+		return 0, fmt.Errorf("cannot duplicate descriptor: %w", err)
+	}
+	return fd, nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Loop) attachFd(p *epoll, fd int, accepted bool, h func(*Conn) Handler) error {
+	c := newConn(l, &fdSocket{fd: fd, poller: p}, accepted)
+	c.handler = h(c)
+	if err := p.watch(fd, c); err != nil {
+		c.fail(err)
+		return err
+	}
+	return nil
+}
+
+// listenFd accepts on ln in the loop itself and hands each connection to the loop that
+// has the fewest. Options set on a listening socket are inherited on Linux, which saves
+// a call per connection.
+func listenFd(ln net.Listener, loops []*Loop, h func(*Conn) Handler) (stop func(), err error) {
+	sc := ln.(syscall.Conn)
+	fd, err := detach(sc)
+	if err != nil {
+		return nil, err
+	}
+	unix.SetNonblock(fd, true)
+	if ln.Addr().Network() == "tcp" {
+		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
+	}
+	a := &acceptor{fd: fd, loops: loops, handler: h}
+	a.retry.Func = a.accept
+	return a.start(ln), nil
+}
+
+// acceptor is a listening descriptor in the poller of the first loop.
+type acceptor struct {
+	fd      int
+	loops   []*Loop
+	handler func(*Conn) Handler
+	retry   Timer
+}
+
+func (a *acceptor) start(ln net.Listener) (stop func()) {
+	l := a.loops[0]
+	p := l.poller.(*epoll)
+	l.Post(func() {
+		p.accepts[a.fd] = a.accept
+		p.add(a.fd, unix.EPOLLIN|unix.EPOLLET)
+		a.accept() // what came before the descriptor was watched
+	})
+	done := make(chan struct{})
+	return func() {
+		ln.Close()
+		if l.Post(func() { a.close(p); close(done) }) {
+			select {
+			case <-done:
+			case <-l.ended:
+			}
+		}
+	}
+}
+
+func (a *acceptor) close(p *epoll) {
+	a.loops[0].Stop(&a.retry)
+	delete(p.accepts, a.fd)
+	unix.Close(a.fd)
+}
+
+// accept takes a batch of connections. When descriptors or memory are short it tries
+// again after a while, as nothing else will tell when they are not.
+func (a *acceptor) accept() {
+	l := a.loops[0]
+	for range acceptBatch {
+		client, _, err := unix.Accept4(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+			a.place(client)
+		case unix.EAGAIN, unix.EBADF, unix.EINVAL:
+			return
+		case unix.ECONNABORTED, unix.EINTR:
+		default:
+			l.stats.AcceptErrors++
+			l.Set(&a.retry, l.now.Add(acceptPause))
+			return
+		}
+	}
+	l.Set(&a.retry, l.now)
+}
+
+// place gives a connection to the loop that has the fewest.
+func (a *acceptor) place(fd int) {
+	l := leastLoaded(a.loops)
+	l.load.Add(1)
+	adopt := func() { l.attachFd(l.poller.(*epoll), fd, true, a.handler) }
+	if l == a.loops[0] {
+		adopt()
+	} else if !l.Post(adopt) {
+		unix.Close(fd)
+	}
+}

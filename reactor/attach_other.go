@@ -1,0 +1,19 @@
+//go:build !linux
+
+package reactor
+
+import (
+	"errors"
+	"net"
+)
+
+func newPoller(Config) (poller, error) { return newParker(), nil }
+
+func (l *Loop) attach(nc net.Conn, accepted bool, h func(*Conn) Handler) error {
+	l.attachStream(nc, accepted, h)
+	return nil
+}
+
+func listenFd(net.Listener, []*Loop, func(*Conn) Handler) (func(), error) {
+	return nil, errors.ErrUnsupported
+}

@@ -1,0 +1,331 @@
+package reactor
+
+import (
+	"errors"
+	"io"
+)
+
+// Handler is the owner of a connection. Its methods run on the loop's goroutine.
+type Handler interface {
+	// Received is offered all bytes that have come and were not yet taken, and returns
+	// how many it takes. The rest is offered again when more has come, or after Resume.
+	// The slice is valid during the call only.
+	Received(b []byte) int
+	// Flushed is called when a paused connection has written most of what it was given.
+	Flushed()
+	// Ended is called when the peer has closed its sending half; nothing more comes, but
+	// what is written is still sent.
+	Ended()
+	// Closed is called once when the connection is gone, for whatever reason; err is nil
+	// if Close or Finish was asked for.
+	Closed(err error)
+}
+
+// ErrFull means that a peer does not take what it is sent.
+var ErrFull = errors.New("peer does not read")
+
+// lowWater is how many unsent bytes a paused connection may have when its handler is
+// told to go on.
+const lowWater = 64 << 10
+
+// socket is what a connection reads and writes without waiting.
+type socket interface {
+	// read fills p. Neither bytes, nor again, nor an error means the end of the stream.
+	read(p []byte) (n int, again bool, err error)
+	write(p []byte) (n int, again bool, err error)
+	// close frees the socket; with reset the peer is told that bytes were dropped.
+	close()
+}
+
+// Conn is one connection of a loop. All methods belong to the loop's goroutine.
+type Conn struct {
+	loop    *Loop
+	sock    socket
+	handler Handler
+	in      []byte // bytes offered but not taken
+	need    int    // do not offer in before it has so many bytes
+	out     []byte // bytes to be written, from sent on
+	sent    int
+	written uint64
+
+	queued    bool // in loop.next
+	dirty     bool // in loop.dirty
+	readable  bool // the socket may have bytes
+	blocked   bool // the socket took no more
+	paused    bool
+	offer     bool // in shall be offered though nothing new came
+	ended     bool
+	finishing bool
+	closed    bool
+	accepted  bool
+	peerDone  bool // the peer has sent its last byte
+	hungUp    bool // the peer neither sends nor takes any more
+}
+
+func newConn(l *Loop, s socket, accepted bool) *Conn {
+	c := &Conn{loop: l, sock: s, accepted: accepted}
+	l.conns[c] = struct{}{}
+	return c
+}
+
+// Loop returns the loop that owns the connection.
+func (c *Conn) Loop() *Loop { return c.loop }
+
+// Buffered returns the bytes given to Write that the socket has not taken.
+func (c *Conn) Buffered() int { return len(c.out) - c.sent }
+
+// Written returns the bytes that the socket has taken so far.
+func (c *Conn) Written() uint64 { return c.written }
+
+// Write appends p to what is sent at the end of the turn; p may change afterwards.
+func (c *Conn) Write(p []byte) {
+	if c.closed {
+		return
+	}
+	c.room(len(p))
+	c.out = append(c.out, p...)
+	c.touch()
+}
+
+// WriteString is Write for a string.
+func (c *Conn) WriteString(s string) {
+	if c.closed {
+		return
+	}
+	c.room(len(s))
+	c.out = append(c.out, s...)
+	c.touch()
+}
+
+// room makes room for n more bytes behind c.out.
+func (c *Conn) room(n int) {
+	if cap(c.out)-len(c.out) >= n {
+		return
+	}
+	if c.out == nil {
+		c.out = c.loop.buffers.take(n)
+		return
+	}
+	out := append(c.loop.buffers.take(max(len(c.out)+n, 2*cap(c.out))), c.out[c.sent:]...)
+	c.loop.buffers.give(c.out)
+	c.out, c.sent = out, 0
+}
+
+func (c *Conn) touch() {
+	if !c.dirty && !c.blocked {
+		c.dirty = true
+		c.loop.dirty = append(c.loop.dirty, c)
+	}
+}
+
+// Pause stops reading and offering until Resume.
+func (c *Conn) Pause() { c.paused = true }
+
+// Resume offers what was left untaken and reads on, from the next turn.
+func (c *Conn) Resume() {
+	if c.paused && !c.closed {
+		c.paused = false
+		c.offer = true
+		c.queue()
+	}
+}
+
+// Paused reports whether Pause is in force.
+func (c *Conn) Paused() bool { return c.paused }
+
+// Expect says that offering fewer than n bytes is pointless; it holds for one offer.
+func (c *Conn) Expect(n int) { c.need = n }
+
+// Finish closes the connection when all that was written has been sent. Nothing more is
+// read.
+func (c *Conn) Finish() {
+	if !c.closed {
+		c.finishing = true
+		c.paused = true
+		c.touch()
+	}
+}
+
+// Close drops what is unsent and closes the connection at once.
+func (c *Conn) Close() { c.fail(nil) }
+
+func (c *Conn) fail(err error) {
+	if c.closed {
+		return
+	}
+	c.closed = true
+	c.sock.close()
+	c.loop.buffers.give(c.in)
+	c.loop.buffers.give(c.out)
+	c.in, c.out, c.sent = nil, nil, 0
+	delete(c.loop.conns, c)
+	if c.accepted {
+		c.loop.load.Add(-1)
+	}
+	c.handler.Closed(err)
+}
+
+func (c *Conn) queue() {
+	if !c.queued {
+		c.queued = true
+		c.loop.next = append(c.loop.next, c)
+	}
+}
+
+// serve gives the handler one read's worth of bytes.
+func (c *Conn) serve() {
+	switch {
+	case c.closed:
+	case c.paused:
+		if c.hungUp && !c.finishing {
+			c.fail(io.ErrUnexpectedEOF) // nobody is left to answer
+		}
+	case c.offer:
+		c.offer = false
+		c.reoffer()
+		if c.readable && !c.closed && !c.paused {
+			c.queue()
+		}
+	case c.readable && !c.ended:
+		c.read()
+	}
+}
+
+// reoffer gives the handler the bytes it did not take before.
+func (c *Conn) reoffer() {
+	if len(c.in) == 0 || len(c.in) < c.need {
+		return
+	}
+	c.need = 0
+	n := c.handler.Received(c.in)
+	if c.closed {
+		return
+	}
+	c.in = c.in[:copy(c.in, c.in[n:])]
+	if len(c.in) == 0 {
+		c.loop.buffers.give(c.in)
+		c.in = nil
+	}
+}
+
+// read takes one read from the socket. While nothing is kept from earlier it goes to
+// the loop's scratch buffer, so that connections between requests hold no memory.
+func (c *Conn) read() {
+	buf := c.loop.scratch
+	kept := len(c.in) > 0
+	if kept {
+		c.grow(max(c.need-len(c.in), bufferSize/2))
+		buf = c.in[len(c.in):cap(c.in)]
+	}
+	n, again, err := c.sock.read(buf)
+	c.loop.stats.Reads++
+	c.loop.stats.BytesIn += uint64(n)
+	// A read that did not fill the buffer has emptied the socket: the next bytes make
+	// a new edge. The end of the stream may have come with the last edge, though.
+	c.readable = n == len(buf) || c.peerDone
+	switch {
+	case err != nil:
+		c.fail(err)
+		return
+	case again:
+		return
+	case n == 0:
+		c.ended = true
+		c.handler.Ended()
+		return
+	case kept:
+		c.in = c.in[:len(c.in)+n]
+		c.reoffer()
+	default:
+		c.received(buf[:n])
+	}
+	if c.readable && !c.closed && !c.paused {
+		c.queue()
+	}
+}
+
+// received offers bytes from the scratch buffer and keeps what is not taken.
+func (c *Conn) received(b []byte) {
+	c.need = 0
+	n := c.handler.Received(b)
+	if c.closed || n == len(b) {
+		return
+	}
+	rest := b[n:]
+	c.in = c.loop.buffers.take(max(c.need, len(rest)))
+	c.in = append(c.in, rest...)
+}
+
+// grow makes room for n more bytes behind c.in.
+func (c *Conn) grow(n int) {
+	if cap(c.in)-len(c.in) >= n {
+		return
+	}
+	in := append(c.loop.buffers.take(max(len(c.in)+n, 2*cap(c.in))), c.in...)
+	c.loop.buffers.give(c.in)
+	c.in = in
+}
+
+// flush writes what there is, once.
+func (c *Conn) flush() {
+	if c.closed || c.blocked {
+		return
+	}
+	for c.sent < len(c.out) {
+		n, again, err := c.sock.write(c.out[c.sent:])
+		c.loop.stats.Writes++
+		c.loop.stats.BytesOut += uint64(n)
+		c.written += uint64(n)
+		c.sent += n
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		if again {
+			c.blocked = true
+			break
+		}
+	}
+	c.trim()
+	if c.finishing && c.Buffered() == 0 {
+		c.fail(nil)
+		return
+	}
+	if c.paused && !c.finishing && c.Buffered() < lowWater {
+		c.handler.Flushed()
+	}
+}
+
+// trim drops the bytes that were sent, and the buffer with the last of them.
+func (c *Conn) trim() {
+	switch {
+	case c.sent == len(c.out):
+		c.loop.buffers.give(c.out)
+		c.out, c.sent = nil, 0
+	case c.sent > len(c.out)/2:
+		c.out = c.out[:copy(c.out, c.out[c.sent:])]
+		c.sent = 0
+	}
+}
+
+// event is called by the poller when the socket's state has changed.
+func (c *Conn) event(e event) {
+	if c.closed {
+		return
+	}
+	if e.writable && c.blocked {
+		c.blocked = false
+		c.touch()
+	}
+	c.peerDone = c.peerDone || e.peerDone
+	c.hungUp = c.hungUp || e.hungUp
+	if e.readable {
+		c.readable = true
+		if !c.paused || e.hungUp {
+			c.queue()
+		}
+	}
+}
+
+// event is a change of a socket's state. peerDone and hungUp come with readable.
+type event struct{ readable, writable, peerDone, hungUp bool }

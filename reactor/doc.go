@@ -1,0 +1,14 @@
+// Package reactor runs event loops over sockets. It knows bytes, not memcached.
+//
+// Each [Loop] is one goroutine that owns its connections, timers and whatever its
+// handlers keep: nothing on it is shared, so nothing is locked. A turn of the loop reads
+// each ready socket once, lets the handlers work, and at its end writes each touched
+// socket once, so that one system call carries the work of many requests.
+//
+// On Linux a loop waits in epoll, edge-triggered, and reads and writes its sockets
+// through raw system calls: they never sleep, so the Go scheduler need not be told of
+// them. Only the epoll call that may wait is a real one, and a poll that does not wait
+// is tried before it. Elsewhere, for TLS and on request, a connection is a net.Conn with
+// one goroutine reading and one writing, which feed the same loop through its queue of
+// posted work. The handlers cannot tell the two apart.
+package reactor

@@ -1,0 +1,134 @@
+package reactor
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const maxEvents = 256
+
+// epoll is the poller of a loop on Linux.
+type epoll struct {
+	fd     int
+	wakeFd int
+	events [maxEvents]unix.EpollEvent
+	// conns is indexed by descriptor. An event that was collected before its connection
+	// closed cannot reach another one, as events are handed out before any handler runs.
+	conns []*Conn
+	// accepts is called for listening descriptors.
+	accepts map[int]func()
+}
+
+func newPoller(c Config) (poller, error) {
+	if c.Portable {
+		return newParker(), nil
+	}
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("cannot create epoll descriptor: %w", err)
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("cannot create event descriptor: %w", err)
+	}
+	p := &epoll{fd: fd, wakeFd: wake, accepts: make(map[int]func())}
+	if err := p.add(wake, unix.EPOLLIN|unix.EPOLLET); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *epoll) add(fd int, events uint32) error {
+	ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
+	if err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+		return fmt.Errorf("cannot watch descriptor %d: %w", fd, err)
+	}
+	return nil
+}
+
+// watch registers a connection. Edge-triggered for all it may ever wait for, so the
+// registration never changes.
+func (p *epoll) watch(fd int, c *Conn) error {
+	for len(p.conns) <= fd {
+		p.conns = append(p.conns, nil)
+	}
+	p.conns[fd] = c
+	return p.add(fd, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET)
+}
+
+func (p *epoll) remove(fd int) {
+	if fd < len(p.conns) {
+		p.conns[fd] = nil
+	}
+}
+
+func (p *epoll) poll(_ *Loop, d time.Duration) (int, error) {
+	n, err := p.collect(d)
+	if err != nil {
+		return 0, err
+	}
+	for i := range p.events[:n] {
+		p.handOut(&p.events[i])
+	}
+	return n, nil
+}
+
+// collect fetches events. Without waiting it is a raw system call, since it does not
+// sleep; with waiting it must be one that the scheduler knows of.
+func (p *epoll) collect(d time.Duration) (int, error) {
+	if d == 0 {
+		n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), maxEvents, 0, 0, 0)
+		if errno != 0 && errno != unix.EINTR {
+			return 0, os.NewSyscallError("epoll_wait", errno)
+		}
+		if errno != 0 {
+			return 0, nil
+		}
+		return int(n), nil
+	}
+	n, err := unix.EpollWait(p.fd, p.events[:], int((d+time.Millisecond-1)/time.Millisecond))
+	if err == unix.EINTR {
+		return 0, nil
+	}
+	return n, os.NewSyscallError("epoll_wait", err)
+}
+
+func (p *epoll) handOut(e *unix.EpollEvent) {
+	fd := int(e.Fd)
+	if fd == p.wakeFd {
+		var buf [8]byte
+		unix.Read(p.wakeFd, buf[:])
+		return
+	}
+	if f := p.accepts[fd]; f != nil {
+		f()
+		return
+	}
+	if c := p.conns[fd]; c != nil {
+		hungUp := e.Events&(unix.EPOLLHUP|unix.EPOLLERR) != 0
+		done := hungUp || e.Events&unix.EPOLLRDHUP != 0
+		c.event(event{
+			readable: done || e.Events&unix.EPOLLIN != 0,
+			writable: hungUp || e.Events&unix.EPOLLOUT != 0,
+			peerDone: done,
+			hungUp:   hungUp,
+		})
+	}
+}
+
+func (p *epoll) wake() {
+	one := [8]byte{1}
+	unix.Write(p.wakeFd, one[:])
+}
+
+func (p *epoll) close() error {
+	unix.Close(p.wakeFd)
+	return os.NewSyscallError("close", unix.Close(p.fd))
+}

@@ -1,0 +1,231 @@
+package reactor
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// idle is how long a loop sleeps at most, to see that its context has ended.
+const idle = time.Hour
+
+// scratchSize is the size of the buffer that a loop lends each read, in bytes.
+const scratchSize = 64 << 10
+
+// poller waits until sockets are ready or wake is called.
+type poller interface {
+	// poll marks the ready connections, waiting for one at most d; d of 0 never sleeps.
+	// It reports how many events came.
+	poll(l *Loop, d time.Duration) (int, error)
+	// wake ends a poll that waits. Any goroutine may call it.
+	wake()
+	close() error
+}
+
+// Stats counts what one loop has done. A snapshot is taken with [Loop.Stats].
+type Stats struct {
+	Turns       uint64 // turns that had something to do
+	Reads       uint64 // read calls
+	Writes      uint64 // write calls
+	Polls       uint64 // epoll calls
+	BytesIn     uint64
+	BytesOut    uint64
+	Connections int64 // open now
+	// AcceptErrors counts connections that could not be accepted for want of
+	// descriptors or memory.
+	AcceptErrors uint64
+	BusyNanos    uint64
+}
+
+// Loop is one event loop. Except for Post, Stats and Load its methods may be called
+// only from its own goroutine, which is where handlers and posted functions run.
+type Loop struct {
+	poller  poller
+	now     time.Time
+	scratch []byte
+	ready   []*Conn // to be read (or offered again) this turn
+	next    []*Conn // to be read next turn
+	dirty   []*Conn // to be flushed at the end of the turn
+	timers  timerHeap
+	buffers buffers
+	conns   map[*Conn]struct{}
+	onTurn  func()
+	streams sync.WaitGroup // goroutines that dial, read and write for this loop
+	ended   chan struct{}  // closed when Run has returned
+
+	dials       context.Context // ended with the loop
+	cancelDials context.CancelFunc
+
+	mu     sync.Mutex
+	posted []func() // guarded by mu
+	closed bool     // guarded by mu
+	asleep atomic.Bool
+	load   atomic.Int64
+
+	stats     Stats
+	published struct {
+		sync.Mutex
+		Stats
+	}
+}
+
+// Config says how loops work.
+type Config struct {
+	// Portable makes every connection a net.Conn with goroutines, as on systems
+	// without epoll.
+	Portable bool
+}
+
+// NewLoop returns a loop that [Loop.Run] sets going.
+func NewLoop(c Config) (*Loop, error) {
+	l := &Loop{
+		now:     time.Now(),
+		scratch: make([]byte, scratchSize),
+		conns:   make(map[*Conn]struct{}),
+		ended:   make(chan struct{}),
+	}
+	l.dials, l.cancelDials = context.WithCancel(context.Background())
+	var err error
+	l.poller, err = newPoller(c)
+	return l, err
+}
+
+// Now returns the time at which the current turn began.
+func (l *Loop) Now() time.Time { return l.now }
+
+// OnTurn sets a function to be called at the end of each turn, before the flush.
+func (l *Loop) OnTurn(f func()) { l.onTurn = f }
+
+// Load returns the number of open accepted connections; any goroutine may ask.
+func (l *Loop) Load() int64 { return l.load.Load() }
+
+// Stats returns a snapshot of the counters as of the end of a recent turn; any
+// goroutine may ask.
+func (l *Loop) Stats() Stats {
+	l.published.Lock()
+	defer l.published.Unlock()
+	return l.published.Stats
+}
+
+// Post hands f to the loop's goroutine. Any goroutine may call it. Functions run in the
+// order posted; after the loop has ended they are dropped and Post reports false.
+func (l *Loop) Post(f func()) bool {
+	l.mu.Lock()
+	ok := !l.closed
+	if ok {
+		l.posted = append(l.posted, f)
+	}
+	l.mu.Unlock()
+	// The loop sets asleep before it looks at posted for the last time, so either it
+	// sees f or it is woken here.
+	if ok && l.asleep.CompareAndSwap(true, false) {
+		l.poller.wake()
+	}
+	return ok
+}
+
+// Run turns the loop until ctx ends, then closes every connection and returns.
+func (l *Loop) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { l.Post(func() {}) })
+	defer stop()
+	defer l.close()
+	for ctx.Err() == nil {
+		if err := l.turn(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Loop) turn() error {
+	if err := l.wait(); err != nil {
+		return err
+	}
+	l.now = time.Now()
+	l.stats.Turns++
+	l.runPosted()
+	l.runTimers()
+	l.ready, l.next = l.next, l.ready[:0]
+	for _, c := range l.ready {
+		c.queued = false
+		c.serve()
+	}
+	if l.onTurn != nil {
+		l.onTurn()
+	}
+	l.flush()
+	l.publish()
+	return nil
+}
+
+// wait collects events. It sleeps only when there is nothing else to do, and only after
+// a poll that does not sleep has found nothing: at load that saves telling the Go
+// scheduler of a system call that would not have slept.
+func (l *Loop) wait() error {
+	n, err := l.poller.poll(l, 0)
+	if n > 0 || err != nil || len(l.next) > 0 {
+		return err
+	}
+	l.asleep.Store(true)
+	d := l.untilTimer()
+	if l.hasPosted() {
+		d = 0
+	}
+	if d > 0 {
+		_, err = l.poller.poll(l, d)
+	}
+	l.asleep.Store(false)
+	return err
+}
+
+func (l *Loop) hasPosted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.posted) > 0
+}
+
+func (l *Loop) runPosted() {
+	l.mu.Lock()
+	todo := l.posted
+	l.posted = nil
+	l.mu.Unlock()
+	for _, f := range todo {
+		f()
+	}
+}
+
+// flush writes every touched connection once. A write that fails closes its connection,
+// whose handler may touch others, so it goes on until none is left.
+func (l *Loop) flush() {
+	for i := 0; i < len(l.dirty); i++ {
+		c := l.dirty[i]
+		c.dirty = false
+		c.flush()
+	}
+	l.dirty = l.dirty[:0]
+}
+
+func (l *Loop) publish() {
+	l.stats.Connections = int64(len(l.conns))
+	l.stats.BusyNanos += uint64(time.Since(l.now))
+	l.published.Lock()
+	l.published.Stats = l.stats
+	l.published.Unlock()
+}
+
+// close ends what the loop owns. Work that was posted is still done, as it may bring
+// connections that must be closed.
+func (l *Loop) close() {
+	defer close(l.ended)
+	l.cancelDials()
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.runPosted()
+	for c := range l.conns {
+		c.Close()
+	}
+	l.streams.Wait()
+	l.poller.close()
+}

@@ -1,0 +1,40 @@
+package reactor
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// fdSocket is a non-blocking descriptor, read and written through raw system calls.
+type fdSocket struct {
+	fd     int
+	poller *epoll
+}
+
+func (s *fdSocket) read(p []byte) (n int, again bool, err error) {
+	r, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+	return outcome(r, errno)
+}
+
+func (s *fdSocket) write(p []byte) (n int, again bool, err error) {
+	// Sent rather than written, so that a peer that is gone is an error, not a signal.
+	r, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_NOSIGNAL, 0, 0)
+	return outcome(r, errno)
+}
+
+func outcome(r uintptr, errno syscall.Errno) (int, bool, error) {
+	switch errno {
+	case 0:
+		return int(r), false, nil
+	case unix.EAGAIN, unix.EINTR:
+		return 0, true, nil
+	}
+	return 0, false, errno
+}
+
+func (s *fdSocket) close() {
+	s.poller.remove(s.fd)
+	unix.Close(s.fd)
+}

@@ -1,0 +1,135 @@
+package reactor
+
+import (
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// stream makes a net.Conn look like a socket that never waits. One goroutine reads into
+// a chunk and stops until the loop has taken it; one writes what the loop hands over.
+type stream struct {
+	nc   net.Conn
+	post func(event)
+
+	mu      sync.Mutex
+	cond    sync.Cond
+	chunk   []byte // guarded by mu: read and not yet taken
+	readErr error  // guarded by mu
+	pending []byte // guarded by mu: to be written
+	writing bool   // guarded by mu
+	sendErr error  // guarded by mu
+	closed  bool   // guarded by mu
+}
+
+// streamChunk is how much a stream reads or writes at a time, in bytes.
+const streamChunk = 32 << 10
+
+// streamLinger is how long a closing stream tries to write its last chunk.
+const streamLinger = time.Second
+
+func (l *Loop) attachStream(nc net.Conn, accepted bool, h func(*Conn) Handler) {
+	s := &stream{nc: nc}
+	s.cond.L = &s.mu
+	c := newConn(l, s, accepted)
+	s.post = func(e event) { l.Post(func() { c.event(e) }) }
+	c.handler = h(c)
+	l.streams.Go(s.readAll)
+	l.streams.Go(s.writeAll)
+}
+
+func (s *stream) read(p []byte) (n int, again bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = copy(p, s.chunk)
+	s.chunk = s.chunk[n:]
+	if n > 0 {
+		s.cond.Broadcast()
+		return n, false, nil
+	}
+	if s.readErr == io.EOF {
+		return 0, false, nil
+	}
+	return 0, s.readErr == nil, s.readErr
+}
+
+func (s *stream) write(p []byte) (n int, again bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sendErr != nil || s.writing {
+		return 0, s.sendErr == nil, s.sendErr
+	}
+	n = min(len(p), streamChunk)
+	s.pending = append(s.pending[:0], p[:n]...)
+	s.writing = true
+	s.cond.Broadcast()
+	return n, false, nil
+}
+
+// close lets the writer finish what it was given; the connection closes after it.
+func (s *stream) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.cond.Broadcast()
+	if !s.writing {
+		s.nc.Close()
+		return
+	}
+	s.nc.SetDeadline(time.Now().Add(streamLinger))
+}
+
+func (s *stream) readAll() {
+	buf := make([]byte, streamChunk)
+	for {
+		n, err := s.nc.Read(buf)
+		s.mu.Lock()
+		s.chunk, s.readErr = buf[:n], err
+		s.mu.Unlock()
+		s.post(event{readable: true, peerDone: err != nil, hungUp: err != nil && err != io.EOF})
+		if err != nil {
+			return
+		}
+		if !s.awaitTaken() {
+			return
+		}
+	}
+}
+
+// awaitTaken waits until the loop has taken the chunk; false means it never will.
+func (s *stream) awaitTaken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.chunk) > 0 && !s.closed {
+		s.cond.Wait()
+	}
+	return !s.closed
+}
+
+func (s *stream) writeAll() {
+	for s.awaitPending() {
+		_, err := s.nc.Write(s.pending)
+		s.mu.Lock()
+		s.writing, s.sendErr = false, err
+		closed := s.closed
+		s.mu.Unlock()
+		if closed || err != nil {
+			s.nc.Close()
+		}
+		s.post(event{writable: true, readable: err != nil, hungUp: err != nil})
+		if err != nil {
+			return
+		}
+	}
+}
+
+// awaitPending waits for something to write; false means that nothing more will come.
+func (s *stream) awaitPending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.writing && !s.closed {
+		s.cond.Wait()
+	}
+	return s.writing
+}
