@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"cacherouter/internal/memcachedtest"
 )
 
 var update = flag.Bool("update", false, "fill the <? lines of cases with what memcached answers")
 
 func TestCasesOnMemcached(t *testing.T) {
-	addr := memcachedtest.Start(t).Addr()
+	addr := memcachedtest.Start(t, memcachedtest.Steady...).Addr()
 	if *update {
 		recordAll(t, addr)
 		t.Skip("recorded; run again without -update")
@@ -85,5 +87,30 @@ func TestRouterCasesReplaceByName(t *testing.T) {
 		if plain[i].Name != router[i].Name {
 			t.Errorf("case %d is %s and %s", i, plain[i].Name, router[i].Name)
 		}
+	}
+}
+
+// Two memcached processes must agree with each other, or the comparison with a router means nothing.
+func TestConversationsAreDeterministic(t *testing.T) {
+	servers := memcachedtest.StartN(t, 2, memcachedtest.Steady...)
+	conversations, err := Conversations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range conversations {
+		t.Run(c.Name, func(t *testing.T) {
+			var transcripts [2][]string
+			for i, s := range servers {
+				if err := Flush(s.Addr()); err != nil {
+					t.Fatal(err)
+				}
+				if transcripts[i], err = Transcript(s.Addr(), c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(transcripts[0], transcripts[1]); diff != "" {
+				t.Errorf("two servers differ:\n%s", diff)
+			}
+		})
 	}
 }

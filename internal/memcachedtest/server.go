@@ -13,6 +13,11 @@ import (
 	"time"
 )
 
+// Steady holds arguments that make a server's replies a function of the requests alone. With its LRU thread running,
+// memcached now and then holds an item while a decr wants to shorten it in place, and the value then loses the padding
+// that it has otherwise.
+var Steady = []string{"-o", "no_lru_maintainer,no_lru_crawler"}
+
 // Server is one real memcached process at a fixed loopback address. Its methods report failures on the test it was
 // started for and must be called from that test's goroutine; Addr may be called from anywhere.
 type Server struct {
