@@ -1,0 +1,44 @@
+# make run     a router in front of three embedded servers, nothing to install
+# make test    everything: format, vet, staticcheck, and all tests with the race detector
+# make help    the other targets
+
+GO ?= go
+STATICCHECK ?= $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME ?= 30s
+
+.PHONY: help run build test test-deps lint fmt fuzz bench bench-peers clean
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+run: ## start a router with embedded servers (cacherouter dev)
+	$(GO) run ./cmd/cacherouter dev
+
+build: ## build bin/cacherouter
+	$(GO) build -trimpath -o bin/cacherouter ./cmd/cacherouter
+
+test: test-deps lint ## the whole suite; installs the Debian packages it needs when run as root
+	$(GO) test -race -timeout 14m ./...
+
+test-deps: ## install real memcached and the real clients, where apt-get and root are at hand
+	./scripts/install-test-deps.sh
+
+lint: fmt ## gofmt, go vet, staticcheck
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+
+fmt: ## fail when a file is not gofmt'ed
+	@files=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); \
+	if [ -n "$$files" ]; then echo "not gofmt'ed:"; echo "$$files"; exit 1; fi
+
+fuzz: ## run every fuzz target for FUZZTIME each
+	FUZZTIME=$(FUZZTIME) ./scripts/fuzz.sh
+
+bench: ## micro-benchmarks with allocations
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-peers: ## compare with nutcracker and plain memcached on this machine
+	$(GO) run ./loadtest peers
+
+clean: ## remove what build made
+	rm -rf bin

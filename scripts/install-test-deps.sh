@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that the test suite talks to: real memcached, a peer proxy, real clients, and the C
+# compiler that the race detector links with. Installs nothing that is there already. Without root or apt-get it only
+# says what is missing; the tests concerned then skip by name (with CI set they fail).
+set -euo pipefail
+
+packages=(
+    memcached nutcracker libmemcached-tools
+    python3-pytest python3-pymemcache python3-pylibmc python3-memcache
+    php-cli php-memcached libcache-memcached-fast-perl
+    gcc libc6-dev
+)
+
+installed() {
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "not a Debian system: tests of what is not installed will be skipped"
+    exit 0
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+    installed "$package" || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+    echo "not root, so not installing ${missing[*]}: tests that need them will be skipped"
+    exit 0
+fi
+
+echo "installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q
+# RUNLEVEL=1 keeps the packages from starting daemons; the tests start their own.
+RUNLEVEL=1 apt-get install -q -y --no-install-recommends "${missing[@]}"
