@@ -13,17 +13,16 @@ const acceptBatch = 64
 
 // attach makes nc a connection of l. Its descriptor moves to the loop's poller if that
 // can watch it; otherwise goroutines serve it.
-func (l *Loop) attach(nc net.Conn, accepted bool, h func(*Conn) Handler) error {
+func (l *Loop) attach(nc net.Conn, accepted bool, h func(*Conn) Handler) (*Conn, error) {
 	p, ok := l.poller.(*epoll)
 	sc, plain := nc.(syscall.Conn)
 	if !ok || !plain {
-		l.attachStream(nc, accepted, h)
-		return nil
+		return l.attachStream(nc, accepted, h), nil
 	}
 	fd, err := detach(sc)
 	nc.Close()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return l.attachFd(p, fd, accepted, h)
 }
@@ -52,14 +51,14 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-func (l *Loop) attachFd(p *epoll, fd int, accepted bool, h func(*Conn) Handler) error {
+func (l *Loop) attachFd(p *epoll, fd int, accepted bool, h func(*Conn) Handler) (*Conn, error) {
 	c := newConn(l, &fdSocket{fd: fd, poller: p}, accepted)
 	c.handler = h(c)
 	if err := p.watch(fd, c); err != nil {
 		c.fail(err)
-		return err
+		return nil, err
 	}
-	return nil
+	return c, nil
 }
 
 // listenFd accepts on ln in the loop itself and hands each connection to the loop that

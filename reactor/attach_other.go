@@ -9,9 +9,8 @@ import (
 
 func newPoller(Config) (poller, error) { return newParker(), nil }
 
-func (l *Loop) attach(nc net.Conn, accepted bool, h func(*Conn) Handler) error {
-	l.attachStream(nc, accepted, h)
-	return nil
+func (l *Loop) attach(nc net.Conn, accepted bool, h func(*Conn) Handler) (*Conn, error) {
+	return l.attachStream(nc, accepted, h), nil
 }
 
 func listenFd(net.Listener, []*Loop, func(*Conn) Handler) (func(), error) {

@@ -33,8 +33,8 @@ type socket interface {
 	// read fills p. Neither bytes, nor again, nor an error means the end of the stream.
 	read(p []byte) (n int, again bool, err error)
 	write(p []byte) (n int, again bool, err error)
-	// close frees the socket; with reset the peer is told that bytes were dropped.
 	close()
+	peer() (id int, addr string)
 }
 
 // Conn is one connection of a loop. All methods belong to the loop's goroutine.
@@ -70,6 +70,10 @@ func newConn(l *Loop, s socket, accepted bool) *Conn {
 
 // Loop returns the loop that owns the connection.
 func (c *Conn) Loop() *Loop { return c.loop }
+
+// Peer returns a number that no other open connection of the loop has, and the address
+// of the other side as memcached writes it: "tcp:" or "unix:" and an address.
+func (c *Conn) Peer() (id int, addr string) { return c.sock.peer() }
 
 // Buffered returns the bytes given to Write that the socket has not taken.
 func (c *Conn) Buffered() int { return len(c.out) - c.sent }

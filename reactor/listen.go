@@ -72,10 +72,11 @@ func leastLoaded(loops []*Loop) *Loop {
 	return best
 }
 
-// Dial connects to an address ("host:port", or "unix:" and a path) and calls done on
-// the loop's goroutine, with an error or with nil after h has made the handler. The
-// returned function gives up; done is then called with an error, unless the loop ends.
-func (l *Loop) Dial(address string, timeout time.Duration, h func(*Conn) Handler, done func(error)) (cancel func()) {
+// Dial connects to an address ("host:port", or "unix:" and a path). It calls done on the
+// loop's goroutine with the connection, whose handler h has made, or with an error. The
+// returned function gives up; done then gets an error. Once the loop has ended done is
+// not called.
+func (l *Loop) Dial(address string, timeout time.Duration, h func(*Conn) Handler, done func(*Conn, error)) (cancel func()) {
 	ctx, cancel := context.WithTimeout(l.dials, timeout)
 	l.streams.Go(func() {
 		defer cancel()
@@ -89,14 +90,15 @@ func (l *Loop) Dial(address string, timeout time.Duration, h func(*Conn) Handler
 	return cancel
 }
 
-func (l *Loop) dialed(nc net.Conn, err error, h func(*Conn) Handler) error {
+func (l *Loop) dialed(nc net.Conn, err error, h func(*Conn) Handler) (*Conn, error) {
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := l.attach(nc, false, h); err != nil {
-		return fmt.Errorf("cannot use connection to %s: %w", nc.RemoteAddr(), err)
+	c, err := l.attach(nc, false, h)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use connection to %s: %w", nc.RemoteAddr(), err)
 	}
-	return nil
+	return c, nil
 }
 
 // SplitAddress returns the network and address, as net wants them, of "host:port" or of

@@ -38,7 +38,20 @@ type Stats struct {
 	BusyNanos    uint64
 }
 
-// Loop is one event loop. Except for Post, Stats and Load its methods may be called
+// Add adds the counters of another loop.
+func (st *Stats) Add(o Stats) {
+	st.Turns += o.Turns
+	st.Reads += o.Reads
+	st.Writes += o.Writes
+	st.Polls += o.Polls
+	st.BytesIn += o.BytesIn
+	st.BytesOut += o.BytesOut
+	st.Connections += o.Connections
+	st.AcceptErrors += o.AcceptErrors
+	st.BusyNanos += o.BusyNanos
+}
+
+// Loop is one event loop. Except for Post and Load its methods may be called
 // only from its own goroutine, which is where handlers and posted functions run.
 type Loop struct {
 	poller  poller
@@ -54,6 +67,8 @@ type Loop struct {
 	streams sync.WaitGroup // goroutines that dial, read and write for this loop
 	ended   chan struct{}  // closed when Run has returned
 
+	lastStream int
+
 	dials       context.Context // ended with the loop
 	cancelDials context.CancelFunc
 
@@ -63,11 +78,7 @@ type Loop struct {
 	asleep atomic.Bool
 	load   atomic.Int64
 
-	stats     Stats
-	published struct {
-		sync.Mutex
-		Stats
-	}
+	stats Stats
 }
 
 // Config says how loops work.
@@ -100,12 +111,11 @@ func (l *Loop) OnTurn(f func()) { l.onTurn = f }
 // Load returns the number of open accepted connections; any goroutine may ask.
 func (l *Loop) Load() int64 { return l.load.Load() }
 
-// Stats returns a snapshot of the counters as of the end of a recent turn; any
-// goroutine may ask.
+// Stats returns the counters.
 func (l *Loop) Stats() Stats {
-	l.published.Lock()
-	defer l.published.Unlock()
-	return l.published.Stats
+	st := l.stats
+	st.Connections = int64(len(l.conns))
+	return st
 }
 
 // Post hands f to the loop's goroutine. Any goroutine may call it. Functions run in the
@@ -155,7 +165,7 @@ func (l *Loop) turn() error {
 		l.onTurn()
 	}
 	l.flush()
-	l.publish()
+	l.stats.BusyNanos += uint64(time.Since(l.now))
 	return nil
 }
 
@@ -163,6 +173,7 @@ func (l *Loop) turn() error {
 // a poll that does not sleep has found nothing: at load that saves telling the Go
 // scheduler of a system call that would not have slept.
 func (l *Loop) wait() error {
+	l.stats.Polls++
 	n, err := l.poller.poll(l, 0)
 	if n > 0 || err != nil || len(l.next) > 0 {
 		return err
@@ -173,6 +184,7 @@ func (l *Loop) wait() error {
 		d = 0
 	}
 	if d > 0 {
+		l.stats.Polls++
 		_, err = l.poller.poll(l, d)
 	}
 	l.asleep.Store(false)
@@ -204,14 +216,6 @@ func (l *Loop) flush() {
 		c.flush()
 	}
 	l.dirty = l.dirty[:0]
-}
-
-func (l *Loop) publish() {
-	l.stats.Connections = int64(len(l.conns))
-	l.stats.BusyNanos += uint64(time.Since(l.now))
-	l.published.Lock()
-	l.published.Stats = l.stats
-	l.published.Unlock()
 }
 
 // close ends what the loop owns. Work that was posted is still done, as it may bring

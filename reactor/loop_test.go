@@ -177,7 +177,7 @@ func TestDial(t *testing.T) {
 			loops[0].Dial(addr.String(), time.Second, func(c *Conn) Handler {
 				c.WriteString("hello\n")
 				return &collect{got}
-			}, func(err error) {
+			}, func(_ *Conn, err error) {
 				if err != nil {
 					t.Error(err)
 				}
@@ -188,7 +188,7 @@ func TestDial(t *testing.T) {
 		}
 		refused := make(chan error, 1)
 		loops[0].Post(func() {
-			loops[0].Dial("127.0.0.1:1", time.Second, nil, func(err error) { refused <- err })
+			loops[0].Dial("127.0.0.1:1", time.Second, nil, func(_ *Conn, err error) { refused <- err })
 		})
 		if err := <-refused; err == nil {
 			t.Error("a refused connection gave no error")

@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"net/netip"
 	"syscall"
 	"unsafe"
 
@@ -37,4 +38,20 @@ func outcome(r uintptr, errno syscall.Errno) (int, bool, error) {
 func (s *fdSocket) close() {
 	s.poller.remove(s.fd)
 	unix.Close(s.fd)
+}
+
+func (s *fdSocket) peer() (int, string) {
+	sa, err := unix.Getpeername(s.fd)
+	if err != nil {
+		return s.fd, "unknown"
+	}
+	switch a := sa.(type) {
+	case *unix.SockaddrInet4:
+		return s.fd, "tcp:" + netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)).String()
+	case *unix.SockaddrInet6:
+		return s.fd, "tcp6:" + netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port)).String()
+	case *unix.SockaddrUnix:
+		return s.fd, "unix:" + a.Name
+	}
+	return s.fd, "unknown"
 }

@@ -11,6 +11,7 @@ import (
 // a chunk and stops until the loop has taken it; one writes what the loop hands over.
 type stream struct {
 	nc   net.Conn
+	id   int
 	post func(event)
 
 	mu      sync.Mutex
@@ -29,14 +30,16 @@ const streamChunk = 32 << 10
 // streamLinger is how long a closing stream tries to write its last chunk.
 const streamLinger = time.Second
 
-func (l *Loop) attachStream(nc net.Conn, accepted bool, h func(*Conn) Handler) {
-	s := &stream{nc: nc}
+func (l *Loop) attachStream(nc net.Conn, accepted bool, h func(*Conn) Handler) *Conn {
+	l.lastStream++
+	s := &stream{nc: nc, id: l.lastStream}
 	s.cond.L = &s.mu
 	c := newConn(l, s, accepted)
 	s.post = func(e event) { l.Post(func() { c.event(e) }) }
 	c.handler = h(c)
 	l.streams.Go(s.readAll)
 	l.streams.Go(s.writeAll)
+	return c
 }
 
 func (s *stream) read(p []byte) (n int, again bool, err error) {
@@ -132,4 +135,9 @@ func (s *stream) awaitPending() bool {
 		s.cond.Wait()
 	}
 	return s.writing
+}
+
+func (s *stream) peer() (int, string) {
+	a := s.nc.RemoteAddr()
+	return s.id, a.Network() + ":" + a.String()
 }

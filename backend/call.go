@@ -1,0 +1,110 @@
+package backend
+
+import (
+	"bytes"
+	"time"
+
+	"cacherouter/memproto"
+)
+
+// Owner gets what becomes of a call. Its methods run on the loop's goroutine, and may
+// run before [Server.Send] returns.
+type Owner interface {
+	// Replied brings one unit of the reply, valid during the call; with u.Last the call
+	// is over and may be used again. Before that, false says that the unit is no answer
+	// to the call; the connection is then dropped as out of step.
+	Replied(c *Call, u memproto.Unit, b []byte) bool
+	// Failed says that there will be no reply; the call is over.
+	Failed(c *Call, f Failure)
+	// Restarted says that the call was sent once more: units brought so far are void.
+	Restarted(c *Call)
+}
+
+// Call is one request on its way to a server. Its exported fields are set by the owner
+// before Send and left alone until the call is over.
+type Call struct {
+	Owner Owner
+	Verb  memproto.Verb
+	// Whole asks for a retrieval of one key as one unit.
+	Whole bool
+	// Repeatable lets the call be sent again when its connection is lost.
+	Repeatable bool
+
+	raw      []byte // what was sent, kept if it may be sent again
+	retried  bool
+	deadline time.Time
+	slot     uint8
+	slots    []uint8 // of a call on several keys
+	next     *Call
+}
+
+// keepRaw is the capacity above which a call does not keep its buffer, in bytes.
+const keepRaw = 4 << 10
+
+// Key sets the key the call is about, by its hash.
+func (c *Call) Key(hash uint64) { c.slot, c.slots = slotOf(hash), c.slots[:0] }
+
+// AddKey adds one of several keys the call is about.
+func (c *Call) AddKey(hash uint64) { c.slots = append(c.slots, slotOf(hash)) }
+
+// Raw returns what was sent, if the call is repeatable. It is valid until the call is
+// used again.
+func (c *Call) Raw() []byte { return c.raw }
+
+// answeredBy checks that a value is the one that was asked for. It is the last line of
+// defence against a server whose replies are out of step with the requests.
+func (c *Call) answeredBy(unit []byte) bool {
+	if !memproto.IsValue(unit) || len(c.raw) == 0 {
+		return true
+	}
+	_, rest := memproto.NextWord(bytes.TrimRight(firstLine(c.raw), "\r\n "))
+	if c.Verb == memproto.Gat || c.Verb == memproto.Gats {
+		_, rest = memproto.NextWord(rest)
+	}
+	key, _ := memproto.NextWord(rest)
+	return bytes.Equal(key, memproto.ValueKey(unit))
+}
+
+func firstLine(b []byte) []byte { return b[:bytes.IndexByte(b, '\n')+1] }
+
+// Reset makes the call ready for another use.
+func (c *Call) Reset() {
+	raw, slots := c.raw[:0], c.slots[:0]
+	if cap(raw) > keepRaw {
+		raw, slots = nil, nil
+	}
+	*c = Call{raw: raw, slots: slots}
+}
+
+// numSlots is how many classes of keys a lane counts.
+const numSlots = 256
+
+func slotOf(hash uint64) uint8 { return uint8(hash >> 24) }
+
+// queue is a list of calls, first in, first out.
+type queue struct {
+	head, tail *Call
+	n          int
+}
+
+func (q *queue) push(c *Call) {
+	c.next = nil
+	if q.tail == nil {
+		q.head = c
+	} else {
+		q.tail.next = c
+	}
+	q.tail = c
+	q.n++
+}
+
+func (q *queue) pop() *Call {
+	c := q.head
+	q.head = c.next
+	if q.head == nil {
+		q.tail = nil
+	}
+	c.next = nil
+	q.n--
+	return c
+}

@@ -1,0 +1,316 @@
+package backend
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"time"
+
+	"cacherouter/memproto"
+	"cacherouter/reactor"
+)
+
+// Reconnecting: the first attempt after a loss is made at once, the next after
+// backoffMin, then twice as long each time up to backoffMax, each shortened by up to
+// half at random so that many loops and routers do not come back in step.
+const (
+	backoffMin = 50 * time.Millisecond
+	backoffMax = 2 * time.Second
+)
+
+// lane is one connection of a server and the calls that wait on it.
+type lane struct {
+	s       *Server
+	conn    *reactor.Conn // nil unless open
+	dialing bool
+	down    bool    // the last attempt failed: calls fail until one succeeds
+	why     Failure // of the last attempt
+	tries   int     // failed attempts in a row
+	cancel  func()
+	waiting queue
+	unsent  []byte           // requests that wait for the connection to open
+	keys    [numSlots]uint16 // calls outstanding by class of key
+	expiry  reactor.Timer    // of the first waiting call, or earlier
+	again   reactor.Timer    // the next attempt to connect
+}
+
+func (l *lane) init(s *Server) {
+	l.s = s
+	l.expiry.Func = l.expire
+	l.again.Func = l.connect
+}
+
+func (l *lane) send(c *Call, req []byte) {
+	switch {
+	case l.s.closed:
+		l.s.fail(c, Lost)
+		return
+	case l.down:
+		l.s.fail(c, l.why)
+		return
+	case l.queued()+len(req) > l.s.cfg.MaxQueue:
+		l.s.fail(c, Busy)
+		return
+	}
+	l.enqueue(c, req)
+	if l.conn == nil && !l.dialing {
+		l.connect()
+	}
+}
+
+// queued returns the bytes that wait to be sent.
+func (l *lane) queued() int {
+	if l.conn == nil {
+		return len(l.unsent)
+	}
+	return l.conn.Buffered()
+}
+
+func (l *lane) enqueue(c *Call, req []byte) {
+	l.waiting.push(c)
+	l.count(c, 1)
+	if !l.expiry.Armed() {
+		l.s.loop.Set(&l.expiry, c.deadline)
+	}
+	if l.conn == nil {
+		l.unsent = append(l.unsent, req...)
+		return
+	}
+	l.conn.Write(req)
+}
+
+func (l *lane) count(c *Call, by int) {
+	if len(c.slots) == 0 {
+		l.keys[c.slot] += uint16(by)
+	}
+	for _, s := range c.slots {
+		l.keys[s] += uint16(by)
+	}
+}
+
+// take removes the first waiting call.
+func (l *lane) take() *Call {
+	c := l.waiting.pop()
+	l.count(c, -1)
+	return c
+}
+
+func (l *lane) connect() {
+	if l.dialing || l.conn != nil || l.s.closed {
+		return
+	}
+	l.dialing = true
+	l.s.stats.Connects++
+	l.cancel = l.s.loop.Dial(l.s.cfg.Address, l.s.cfg.ConnectTimeout, l.opened, l.dialed)
+}
+
+// opened makes the handler of the new connection.
+func (l *lane) opened(c *reactor.Conn) reactor.Handler { return &link{lane: l, conn: c} }
+
+// dialed is called when an attempt to connect has ended.
+func (l *lane) dialed(c *reactor.Conn, err error) {
+	l.dialing = false
+	l.cancel = nil
+	switch {
+	case err != nil:
+		l.unreachable(failureOf(err))
+		return
+	case l.s.closed:
+		c.Close()
+		return
+	}
+	l.tries = 0
+	if l.down {
+		l.setDown(false)
+	}
+	l.conn = c
+	c.Write(l.unsent)
+	l.unsent = nil
+	l.closeIfIdle()
+}
+
+// unreachable fails what waits, and sets the time of the next attempt.
+func (l *lane) unreachable(f Failure) {
+	l.why = f
+	l.tries++
+	if !l.down {
+		l.setDown(true)
+	}
+	l.failAll(f)
+	if l.s.closed || l.s.retired {
+		l.close()
+		return
+	}
+	wait := min(backoffMax, backoffMin<<min(l.tries-1, 10))
+	wait -= rand.N(wait / 2)
+	l.s.loop.Set(&l.again, l.s.loop.Now().Add(wait))
+}
+
+func (l *lane) setDown(down bool) {
+	l.down = down
+	h, log := l.s.cfg.Health, l.s.cfg.Log
+	if !down {
+		if h.down.Add(-1) == 0 {
+			log.Info("server reachable", "server", l.s.cfg.Name, "addr", l.s.cfg.Address)
+		}
+	} else if h.down.Add(1) == 1 {
+		log.Warn("server unreachable", "server", l.s.cfg.Name, "addr", l.s.cfg.Address, "err", l.why)
+	}
+}
+
+// failAll fails every waiting call.
+func (l *lane) failAll(f Failure) {
+	l.unsent = nil
+	for l.waiting.n > 0 {
+		l.s.fail(l.take(), f)
+	}
+}
+
+// lost is called when the open connection is of no more use. Reads that can still be
+// answered in time are sent again, once, on the next connection; they come first in it.
+func (l *lane) lost(f Failure) {
+	conn := l.conn
+	l.conn = nil
+	conn.Close()
+	calls := l.waiting
+	l.waiting = queue{}
+	now := l.s.loop.Now()
+	for calls.n > 0 {
+		c := calls.pop()
+		l.count(c, -1)
+		switch {
+		case !c.deadline.After(now):
+			l.s.fail(c, TimedOut)
+		case c.Repeatable && !c.retried && !l.s.closed:
+			c.retried = true
+			l.s.stats.Retries++
+			c.Owner.Restarted(c)
+			l.enqueue(c, c.raw)
+		default:
+			l.s.fail(c, f)
+		}
+	}
+	if !l.s.retired || l.waiting.n > 0 {
+		l.connect()
+	}
+}
+
+// expire is called when the first waiting call may be overdue. The timer is set by the
+// call that finds it unset, not by each, so it may also be early.
+func (l *lane) expire() {
+	head := l.waiting.head
+	switch {
+	case head == nil:
+	case head.deadline.After(l.s.loop.Now()):
+		l.s.loop.Set(&l.expiry, head.deadline)
+	case l.conn != nil:
+		l.lost(TimedOut)
+	default: // still connecting
+		l.giveUp(TimedOut)
+	}
+	if l.waiting.n > 0 && !l.expiry.Armed() {
+		l.s.loop.Set(&l.expiry, l.waiting.head.deadline)
+	}
+}
+
+// giveUp ends an attempt to connect that has taken as long as a call may take.
+func (l *lane) giveUp(f Failure) {
+	if l.cancel != nil {
+		l.cancel() // dialed follows, and fails what waits
+	}
+	l.failAll(f)
+}
+
+func (l *lane) closeIfIdle() {
+	if l.s.retired && l.waiting.n == 0 && !l.dialing {
+		l.close()
+	}
+}
+
+func (l *lane) close() {
+	l.s.loop.Stop(&l.again)
+	l.s.loop.Stop(&l.expiry)
+	if l.cancel != nil {
+		l.cancel()
+	}
+	if l.down {
+		l.down = false
+		l.s.cfg.Health.down.Add(-1)
+	}
+	if conn := l.conn; conn != nil {
+		l.conn = nil
+		conn.Close()
+	}
+	l.failAll(Lost)
+}
+
+// failureOf tells what kind of failure an error of dialing or reading is.
+func failureOf(err error) Failure {
+	var ne net.Error
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &ne) && ne.Timeout():
+		return TimedOut
+	case isDialError(err):
+		return Refused
+	}
+	return Lost
+}
+
+func isDialError(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// link is the handler of one connection of a lane. It outlives its usefulness by what
+// the loop still has to say of it, which is then ignored.
+type link struct {
+	lane *lane
+	conn *reactor.Conn
+}
+
+func (k *link) current() bool { return k.lane.conn == k.conn }
+
+// Received hands replies to the calls that wait, in order.
+func (k *link) Received(b []byte) int {
+	l, taken := k.lane, 0
+	for taken < len(b) && k.current() {
+		rest := b[taken:]
+		c := l.waiting.head
+		if c == nil {
+			l.s.stats.Unsolicited++
+			l.lost(BadReply)
+			break
+		}
+		u, err := memproto.NextUnit(rest, c.Verb, c.Whole)
+		if err != nil || c.Whole && !c.answeredBy(rest[:u.Size]) {
+			l.lost(BadReply)
+			break
+		}
+		if u.Size == 0 {
+			k.conn.Expect(u.Need)
+			break
+		}
+		taken += u.Size
+		if u.Last {
+			l.take()
+		}
+		if !c.Owner.Replied(c, u, rest[:u.Size]) && !u.Last {
+			l.lost(BadReply)
+		}
+	}
+	l.s.stats.BytesIn += uint64(taken)
+	l.closeIfIdle()
+	return taken
+}
+
+func (k *link) Flushed() {}
+
+func (k *link) Ended() { k.Closed(io.EOF) }
+
+func (k *link) Closed(err error) {
+	if k.current() {
+		k.lane.lost(Lost)
+	}
+}

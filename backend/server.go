@@ -1,0 +1,175 @@
+package backend
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"cacherouter/reactor"
+)
+
+// Config says how a server is reached.
+type Config struct {
+	// Name is the server's stable name, for logs.
+	Name string
+	// Address is host:port, or "unix:" and a path.
+	Address string
+	// Timeout is how long a call may take, waiting for a connection included.
+	Timeout time.Duration
+	// ConnectTimeout is how long connecting may take.
+	ConnectTimeout time.Duration
+	// MaxQueue is how many bytes may wait to be sent on one connection before calls are
+	// failed as busy.
+	MaxQueue int
+	// BulkSize is the size in bytes from which a request or reply is big.
+	BulkSize int
+	// Log gets changes of state; nil means none.
+	Log *slog.Logger
+	// Health is shared by all loops' views of the server, so that a change of state is
+	// logged once; nil means that this view is alone.
+	Health *Health
+}
+
+// Health counts the views of a server, one per loop, that cannot reach it. The zero
+// value is ready. Any goroutine may use it.
+type Health struct{ down atomic.Int32 }
+
+// Down returns how many views cannot reach the server.
+func (h *Health) Down() int { return int(h.down.Load()) }
+
+// Stats counts what one loop has had to do with a server.
+type Stats struct {
+	Calls       uint64
+	Failures    [NumFailures]uint64
+	Retries     uint64
+	BytesOut    uint64
+	BytesIn     uint64
+	Connects    uint64
+	Unsolicited uint64 // connections dropped for bytes that nobody had asked for
+	InFlight    int    // calls waiting now
+}
+
+// Add adds the counters of another view.
+func (st *Stats) Add(o Stats) {
+	st.Calls += o.Calls
+	for i, n := range o.Failures {
+		st.Failures[i] += n
+	}
+	st.Retries += o.Retries
+	st.BytesOut += o.BytesOut
+	st.BytesIn += o.BytesIn
+	st.Connects += o.Connects
+	st.Unsolicited += o.Unsolicited
+	st.InFlight += o.InFlight
+}
+
+// Lane names one of a server's connections.
+type Lane uint8
+
+// The lanes of a server.
+const (
+	Small Lane = iota
+	Bulk
+	NumLanes
+)
+
+// Server is one memcached as one loop sees it. All methods belong to that loop's
+// goroutine.
+type Server struct {
+	cfg     Config
+	loop    *reactor.Loop
+	lanes   [NumLanes]lane
+	big     [numSlots]uint64 // hashes of keys whose values were big when last seen
+	retired bool
+	closed  bool
+	stats   Stats
+}
+
+// New returns a view of a server and begins to connect to it.
+func New(l *reactor.Loop, c Config) *Server {
+	if c.Health == nil {
+		c.Health = new(Health)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{cfg: c, loop: l}
+	for i := range s.lanes {
+		s.lanes[i].init(s)
+	}
+	s.lanes[Small].connect()
+	return s
+}
+
+// Stats returns the counters.
+func (s *Server) Stats() Stats {
+	st := s.stats
+	for i := range s.lanes {
+		st.InFlight += s.lanes[i].waiting.n
+	}
+	return st
+}
+
+// Up reports whether the last attempt to connect succeeded or has not ended.
+func (s *Server) Up() bool { return !s.lanes[Small].down }
+
+// LaneOf returns the lane for a request of the given size, in bytes, on a key. A key
+// with calls outstanding stays on their lane, which keeps its requests in order; size
+// decides only when there are none. No slot ever has calls on both lanes, so the rule
+// cannot contradict itself even where keys share a slot.
+func (s *Server) LaneOf(hash uint64, size int) Lane {
+	slot := slotOf(hash)
+	switch {
+	case s.lanes[Bulk].keys[slot] > 0:
+		return Bulk
+	case s.lanes[Small].keys[slot] > 0:
+		return Small
+	case size >= s.cfg.BulkSize || s.big[slot] == hash && hash != 0:
+		return Bulk
+	}
+	return Small
+}
+
+// Saw tells the size of a key's value, so that a big one's next request goes by Bulk.
+func (s *Server) Saw(hash uint64, size int) {
+	slot := slotOf(hash)
+	if size >= s.cfg.BulkSize {
+		s.big[slot] = hash
+	} else if s.big[slot] == hash {
+		s.big[slot] = 0
+	}
+}
+
+// Send sends a request for c on a lane. req may change afterwards.
+func (s *Server) Send(c *Call, n Lane, req []byte) {
+	s.stats.Calls++
+	s.stats.BytesOut += uint64(len(req))
+	if c.Repeatable {
+		c.raw = append(c.raw[:0], req...)
+	}
+	c.retried = false
+	c.deadline = s.loop.Now().Add(s.cfg.Timeout)
+	s.lanes[n].send(c, req)
+}
+
+func (s *Server) fail(c *Call, f Failure) {
+	s.stats.Failures[f]++
+	c.Owner.Failed(c, f)
+}
+
+// Retire lets outstanding calls end and then closes the connections. Nothing may be sent
+// afterwards.
+func (s *Server) Retire() {
+	s.retired = true
+	for i := range s.lanes {
+		s.lanes[i].closeIfIdle()
+	}
+}
+
+// Close closes the connections and fails outstanding calls.
+func (s *Server) Close() {
+	s.closed = true
+	for i := range s.lanes {
+		s.lanes[i].close()
+	}
+}

@@ -1,0 +1,116 @@
+package router
+
+import (
+	"cacherouter/memproto"
+)
+
+// dispatch acts on a whole request. False means that it must wait until everything
+// before it has been answered; nothing has then been done.
+func (s *session) dispatch(r *memproto.Request) bool {
+	switch r.Verb {
+	case memproto.FlushAll, memproto.Stats:
+		s.fenced = s.n > 0
+		if s.fenced {
+			return false
+		}
+	}
+	s.w.stats.Requests[r.Verb]++
+	switch r.Verb {
+	case memproto.Get, memproto.Gets, memproto.Gat, memproto.Gats:
+		if r.NumKeys > 1 {
+			s.multiget(r)
+			return true
+		}
+		s.send(r)
+	case memproto.MetaNoop:
+		s.say("MN")
+	case memproto.Version:
+		s.say("VERSION " + s.w.r.cfg.Version)
+	case memproto.Verbosity:
+		s.verbosity(r)
+	case memproto.FlushAll:
+		s.flushAll(r)
+	case memproto.Stats:
+		s.serveStats(r)
+	case memproto.CacheMemlimit:
+		s.say("CLIENT_ERROR cache_memlimit not allowed")
+	case memproto.Shutdown:
+		s.say("ERROR: shutdown not enabled")
+	case memproto.Denied:
+		s.say(memproto.LineError)
+	case memproto.Quit:
+		s.end()
+	default:
+		s.send(r)
+	}
+	return true
+}
+
+// noreply reports whether the last word of a line is noreply.
+func noreply(args []byte) bool {
+	var last []byte
+	for word, rest := memproto.NextWord(args); len(word) > 0; word, rest = memproto.NextWord(rest) {
+		last = word
+	}
+	return string(last) == "noreply"
+}
+
+// sayUnless answers unless the client wants silence.
+func (s *session) sayUnless(quiet bool, line string) {
+	if !quiet {
+		s.say(line)
+	}
+}
+
+// verbosity takes the level and does nothing with it: a router has many clients, and
+// one of them may not fill its log.
+func (s *session) verbosity(r *memproto.Request) {
+	quiet := noreply(r.Args())
+	level, _ := memproto.NextWord(r.Args())
+	if _, ok := memproto.ParseUint(level); !ok {
+		s.sayUnless(quiet, memproto.LineBadFormat)
+		return
+	}
+	s.sayUnless(quiet, "OK")
+}
+
+// flushAll flushes every server; the client is told OK when all have.
+func (s *session) flushAll(r *memproto.Request) {
+	args := r.Args()
+	quiet := noreply(args)
+	if !s.w.r.cfg.FlushAll {
+		s.sayUnless(quiet, "CLIENT_ERROR flush_all not allowed")
+		return
+	}
+	line := []byte("flush_all")
+	delay, rest := memproto.NextWord(args)
+	more, _ := memproto.NextWord(rest)
+	if len(delay) > 0 && (!quiet || len(more) > 0) {
+		if _, ok := memproto.ParseInt(delay); !ok {
+			s.sayUnless(quiet, memproto.LineBadExptime)
+			return
+		}
+		line = append(append(line, ' '), delay...)
+	}
+	f := s.startFan(r)
+	f.request.quiet = quiet
+	f.merge = mergeFlush
+	f.begin()
+	f.ask(append(line, "\r\n"...))
+	f.arrived()
+}
+
+// mergeFlush says OK if every server did.
+func mergeFlush(f *fan) {
+	for _, p := range f.parts {
+		if p.failed != 0 {
+			f.finish(f.request.w.failureReply(memproto.FlushAll, nil, p.failed))
+			return
+		}
+		if string(p.reply) != "OK\r\n" {
+			f.finish(p.reply)
+			return
+		}
+	}
+	f.finish([]byte("OK\r\n"))
+}

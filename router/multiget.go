@@ -1,0 +1,294 @@
+package router
+
+import (
+	"bytes"
+
+	"cacherouter/backend"
+	"cacherouter/memproto"
+)
+
+// A multiget is served in windows of keys, so that a client's memory stays bounded
+// however many keys it names: while values are small the window doubles, when they are
+// large it halves.
+const (
+	minWindow   = 16
+	firstWindow = 256
+	maxWindow   = 4096
+	// windowBytes is the size of a window's values that halves the next window.
+	windowBytes = 1 << 20
+	// maxGetLine is the longest line sent to a server. That of a gat must be shorter, as
+	// memcached gives up on a line of 2048 bytes unless it begins with get or gets.
+	maxGetLine = 8 << 10
+	maxGatLine = 2000
+)
+
+// gather is a multiget: its keys are asked of their homes, and the values are put back
+// into the order in which they were asked for.
+type gather struct {
+	w       *worker
+	request *request
+	verb    memproto.Verb
+	prefix  []byte // "get", or "gat" and the exptime
+	keys    []byte // the client's keys; asked and rest point into it
+	rest    []byte // keys not yet asked for
+	window  int
+	asked   []askedKey // the window, in the client's order
+	parts   []*part
+	left    int             // parts to wait for
+	failed  backend.Failure // of any part
+	fault   []byte          // an error line of any server
+	torn    bool            // some of the reply has been sent
+	parked  bool            // a window waits to be asked for
+}
+
+// askedKey is one key of a window, and where its value is.
+type askedKey struct {
+	key      []byte
+	part     *part
+	from, to int // the VALUE block in part.values; empty on a miss
+}
+
+// part is the share of one server and lane in a window.
+type part struct {
+	gather *gather
+	server *backend.Server
+	lane   backend.Lane
+	route  int // place in worker.routes
+	call   backend.Call
+	line   []byte
+	asked  []int // places in gather.asked
+	next   int   // the first of asked that can still be answered
+	values []byte
+}
+
+// multiget serves a retrieval of several keys.
+func (s *session) multiget(r *memproto.Request) {
+	g := s.w.gathers.take()
+	g.w, g.request, g.verb = s.w, s.push(r), r.Verb
+	g.request.gather = g
+	g.prefix = append(g.prefix[:0], r.Line[:len(r.Line)-len(r.Keys)]...)
+	g.keys = append(g.keys[:0], r.Keys...)
+	g.rest = g.keys
+	g.window = firstWindow
+	s.w.stats.Keys += uint64(r.NumKeys)
+	g.ask()
+}
+
+// ask sends the next window of keys to their homes.
+func (g *gather) ask() {
+	g.left = 1 // held while some are not yet asked, as one may fail at once
+	key, rest := memproto.NextWord(g.rest)
+	for ; len(key) > 0 && len(g.asked) < g.window; key, rest = memproto.NextWord(rest) {
+		g.add(key)
+		g.rest = rest
+	}
+	if len(key) == 0 {
+		g.rest = nil
+	}
+	for _, p := range g.parts {
+		g.w.routes[p.route] = nil
+	}
+	parts := g.parts
+	g.left += len(parts)
+	for _, p := range parts {
+		p.send()
+	}
+	g.arrived()
+}
+
+// add puts a key on the line to its home.
+func (g *gather) add(key []byte) {
+	w := g.w
+	hash := w.table.hash(key)
+	w.picks = w.table.Picker.Pick(w.picks[:0], hash, 1)
+	server := w.servers[w.picks[0]]
+	lane := server.LaneOf(hash, 0)
+	route := w.picks[0]*int(backend.NumLanes) + int(lane)
+	p := w.routes[route]
+	if p == nil || len(p.line)+len(key) > g.maxLine() {
+		p = w.parts.take()
+		p.gather, p.server, p.lane, p.route = g, server, lane, route
+		p.line = append(p.line[:0], bytes.TrimRight(g.prefix, " ")...)
+		w.routes[route] = p
+		g.parts = append(g.parts, p)
+	}
+	p.line = append(append(p.line, ' '), key...)
+	p.call.AddKey(hash)
+	p.asked = append(p.asked, len(g.asked))
+	g.asked = append(g.asked, askedKey{key: key, part: p})
+}
+
+func (g *gather) maxLine() int {
+	if g.verb == memproto.Gat || g.verb == memproto.Gats {
+		return maxGatLine - memproto.MaxKey
+	}
+	return maxGetLine
+}
+
+func (p *part) send() {
+	p.line = append(p.line, "\r\n"...)
+	p.call.Owner = p
+	p.call.Verb = p.gather.verb
+	p.call.Repeatable = true
+	p.server.Send(&p.call, p.lane, p.line)
+}
+
+// Replied takes one VALUE block, or the end of the part.
+func (p *part) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
+	switch {
+	case memproto.IsValue(b):
+		return p.value(b)
+	case u.Fault:
+		p.gather.fault = append(p.gather.fault[:0], b...)
+	}
+	p.gather.arrived()
+	return true
+}
+
+// value finds the key a block answers. Values come in the order they were asked for, so
+// keys that are passed over have missed; a block for none of the rest is no answer.
+func (p *part) value(b []byte) bool {
+	key := memproto.ValueKey(b)
+	for p.next < len(p.asked) {
+		a := &p.gather.asked[p.asked[p.next]]
+		p.next++
+		if bytes.Equal(a.key, key) {
+			a.from = len(p.values)
+			p.values = append(p.values, b...)
+			a.to = len(p.values)
+			return true
+		}
+	}
+	return false
+}
+
+func (p *part) Failed(_ *backend.Call, f backend.Failure) {
+	p.gather.failed = f
+	p.gather.arrived()
+}
+
+// Restarted takes back what the lost connection had brought.
+func (p *part) Restarted(*backend.Call) {
+	for _, i := range p.asked[:p.next] {
+		p.gather.asked[i].from, p.gather.asked[i].to = 0, 0
+	}
+	p.next, p.values = 0, p.values[:0]
+}
+
+// arrived counts one part less to wait for; with the last the window is complete.
+func (g *gather) arrived() {
+	g.left--
+	if g.left > 0 {
+		return
+	}
+	switch {
+	case g.request.session == nil:
+		g.end(nil)
+	case len(g.fault) > 0:
+		g.fail(g.fault)
+	case g.failed != 0 && !g.w.r.cfg.MissOnFailure:
+		g.fail(g.w.failureReply(g.verb, nil, g.failed))
+	default:
+		g.deliver()
+	}
+}
+
+// fail answers the whole multiget with an error line. If values have been sent already
+// an error line would be taken for one, so the connection is closed instead.
+func (g *gather) fail(line []byte) {
+	s := g.request.session
+	if g.torn {
+		g.w.stats.Torn++
+		s.conn.Close()
+		g.end(nil)
+		return
+	}
+	s.held -= len(g.request.reply)
+	g.request.reply = g.request.reply[:0]
+	g.end(line)
+}
+
+// deliver passes on the values of the window, in the client's order.
+func (g *gather) deliver() {
+	s, size := g.request.session, 0
+	head := s.head == g.request
+	if head && len(g.request.reply) > 0 {
+		s.conn.Write(g.request.reply)
+		s.held -= len(g.request.reply)
+		g.request.reply = g.request.reply[:0]
+	}
+	for i := range g.asked {
+		a := &g.asked[i]
+		block := a.part.values[a.from:a.to]
+		if len(block) == 0 {
+			g.w.stats.Misses++
+			continue
+		}
+		g.w.stats.Hits++
+		size += len(block)
+		if head {
+			s.conn.Write(block)
+		} else {
+			g.request.keep(block)
+		}
+	}
+	g.torn = g.torn || head && size > 0
+	g.resize(size)
+	g.clear()
+	if len(g.rest) == 0 {
+		g.end([]byte("END\r\n"))
+		return
+	}
+	g.parked = true
+	g.proceed()
+}
+
+func (g *gather) resize(size int) {
+	if size > windowBytes {
+		g.window = max(minWindow, g.window/2)
+	} else {
+		g.window = min(maxWindow, g.window*2)
+	}
+}
+
+// proceed asks for the next window when it is this multiget's turn to be answered and
+// the client has taken what it was sent.
+func (g *gather) proceed() {
+	s := g.request.session
+	if !g.parked || s.head != g.request {
+		return
+	}
+	if s.conn.Buffered() >= maxUnread {
+		s.conn.Pause() // so that Flushed comes back here
+		return
+	}
+	g.parked = false
+	g.ask()
+}
+
+// clear gives back the parts of a window.
+func (g *gather) clear() {
+	for _, p := range g.parts {
+		p.call.Reset()
+		values := p.values[:0]
+		if cap(values) > keepReply {
+			values = nil
+		}
+		*p = part{call: p.call, line: p.line[:0], asked: p.asked[:0], values: values}
+		g.w.parts.give(p)
+	}
+	g.parts, g.asked = g.parts[:0], g.asked[:0]
+}
+
+// end finishes the request with the last line of its reply.
+func (g *gather) end(line []byte) {
+	q := g.request
+	g.clear()
+	*g = gather{w: g.w, prefix: g.prefix, keys: g.keys[:0], parts: g.parts, asked: g.asked, fault: g.fault[:0]}
+	if cap(g.keys) > keepReply {
+		g.keys, g.asked = nil, nil
+	}
+	q.gather = nil
+	g.w.gathers.give(g)
+	q.finish(line)
+}

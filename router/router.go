@@ -1,0 +1,200 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"cacherouter/backend"
+	"cacherouter/reactor"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Config says how a router works. Zero values stand for the defaults.
+type Config struct {
+	// Loops is the number of event loops; 0 means 1.
+	Loops int
+	// Portable serves sockets by goroutines even where loops can poll them.
+	Portable bool
+	// Table is the first table.
+	Table *Table
+	// Version is what the version command says, n.n.n; empty means DefaultVersion.
+	Version string
+	// FlushAll lets clients flush all servers.
+	FlushAll bool
+	// MissOnFailure answers a get whose server fails with a miss, not an error.
+	MissOnFailure bool
+	// Timeout is how long a server may take to answer; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// ConnectTimeout is how long connecting to a server may take; 0 means DefaultTimeout.
+	ConnectTimeout time.Duration
+	// MaxValue is the longest value taken from a client, in bytes; 0 means
+	// DefaultMaxValue.
+	MaxValue int
+	// BulkSize is the size in bytes from which a request or value travels on a server's
+	// second connection; 0 means DefaultBulkSize.
+	BulkSize int
+	// Log gets changes of state; nil means slog.Default.
+	Log *slog.Logger
+}
+
+// Defaults and limits.
+const (
+	DefaultVersion  = "1.6.18"
+	DefaultTimeout  = time.Second
+	DefaultMaxValue = 128 << 20
+	DefaultBulkSize = 32 << 10
+
+	// MaxLine bounds the line of a get, in bytes.
+	MaxLine = 8 << 20
+	// maxQueue bounds what may wait to be sent to a server on one connection, in bytes.
+	maxQueue = 256 << 20
+)
+
+func (c Config) withDefaults() Config {
+	c.Loops = max(c.Loops, 1)
+	if c.Version == "" {
+		c.Version = DefaultVersion
+	}
+	for _, d := range []*time.Duration{&c.Timeout, &c.ConnectTimeout} {
+		if *d == 0 {
+			*d = DefaultTimeout
+		}
+	}
+	if c.MaxValue == 0 {
+		c.MaxValue = DefaultMaxValue
+	}
+	if c.BulkSize == 0 {
+		c.BulkSize = DefaultBulkSize
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c
+}
+
+// Router routes requests of memcached clients to servers.
+type Router struct {
+	cfg     Config
+	started time.Time
+	workers []*worker
+	loops   []*reactor.Loop
+
+	mu     sync.Mutex
+	table  *Table                     // guarded by mu
+	health map[string]*backend.Health // guarded by mu: by address
+	stops  []func()                   // guarded by mu: one per listener
+}
+
+// New returns a router that [Router.Run] sets going.
+func New(c Config) (*Router, error) {
+	c = c.withDefaults()
+	if c.Table == nil || len(c.Table.Servers) == 0 {
+		return nil, errors.New("cannot route without servers")
+	}
+	r := &Router{cfg: c, started: time.Now(), health: make(map[string]*backend.Health)}
+	for range c.Loops {
+		l, err := reactor.NewLoop(reactor.Config{Portable: c.Portable})
+		if err != nil {
+			return nil, fmt.Errorf("cannot make event loop: %w", err)
+		}
+		r.loops = append(r.loops, l)
+		r.workers = append(r.workers, newWorker(r, l))
+	}
+	r.SetTable(c.Table)
+	return r, nil
+}
+
+// Run turns the loops until ctx ends; then every connection is closed.
+func (r *Router) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, l := range r.loops {
+		g.Go(func() error { return l.Run(ctx) })
+	}
+	return g.Wait()
+}
+
+// Serve accepts clients from ln until the router drains or ends.
+func (r *Router) Serve(ln net.Listener) error {
+	stop, err := reactor.Serve(ln, r.loops, r.accept)
+	if err != nil {
+		return fmt.Errorf("cannot accept on %s: %w", ln.Addr(), err)
+	}
+	r.mu.Lock()
+	r.stops = append(r.stops, stop)
+	r.mu.Unlock()
+	return nil
+}
+
+// accept makes the session of a new client, on the goroutine of its loop.
+func (r *Router) accept(c *reactor.Conn) reactor.Handler {
+	for _, w := range r.workers {
+		if w.loop == c.Loop() {
+			return w.newSession(c)
+		}
+	}
+	panic("bug: connection of a loop that is not ours")
+}
+
+// SetTable replaces the table. Servers that stay keep their connections; one that is
+// gone first answers what it was asked. Requests that come later are placed by t.
+func (r *Router) SetTable(t *Table) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.table = t
+	health := make(map[string]*backend.Health)
+	for _, s := range t.Servers {
+		health[s.Address] = r.health[s.Address]
+		if health[s.Address] == nil {
+			health[s.Address] = new(backend.Health)
+		}
+	}
+	r.health = health
+	for _, w := range r.workers {
+		w.loop.Post(func() { w.adopt(t, health) })
+	}
+}
+
+// Table returns the table in force.
+func (r *Router) Table() *Table {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.table
+}
+
+// StopListening closes the listeners; clients that are connected stay.
+func (r *Router) StopListening() {
+	r.mu.Lock()
+	stops := r.stops
+	r.stops = nil
+	r.mu.Unlock()
+	for _, stop := range stops {
+		stop()
+	}
+}
+
+// Drain stops listening and closes each client when it has been answered. It returns
+// when all are gone, or with an error when ctx ends before.
+func (r *Router) Drain(ctx context.Context) error {
+	r.StopListening()
+	var left sync.WaitGroup
+	for _, w := range r.workers {
+		left.Add(1)
+		if !w.loop.Post(func() { w.drain(left.Done) }) {
+			left.Done()
+		}
+	}
+	done := make(chan struct{})
+	go func() { left.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("cannot drain in time: %w", ctx.Err())
+	}
+}

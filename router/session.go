@@ -1,0 +1,215 @@
+package router
+
+import (
+	"io"
+
+	"cacherouter/memproto"
+	"cacherouter/reactor"
+)
+
+// What a client may have outstanding before it is no longer read.
+const (
+	maxOutstanding = 1024    // requests
+	maxUnread      = 1 << 20 // bytes of replies, those to come estimated
+)
+
+// session is one client. Its requests wait in a list in the order they came, and their
+// replies leave in that order.
+type session struct {
+	w          *worker
+	conn       *reactor.Conn
+	head, tail *request
+	n          int // requests in the list
+	held       int // bytes of replies that wait for an earlier one
+	lastReply  int // bytes of the latest reply, as an estimate of those to come
+
+	skip    int    // bytes of a refused request still to be dropped
+	refusal string // is said after skip
+
+	partial bool // the beginning of a request is there
+	alone   bool // the request at the head bears no company: nothing is read until it is done
+	fenced  bool // the next request must wait until nothing is outstanding
+	ended   bool // no more requests come: close when all are answered
+	gone    bool
+}
+
+func (w *worker) newSession(c *reactor.Conn) *session {
+	s := &session{w: w, conn: c}
+	w.sessions[s] = struct{}{}
+	w.stats.Clients++
+	if w.drained != nil {
+		s.end()
+	}
+	return s
+}
+
+// Received reads requests, as many as the client may have outstanding.
+func (s *session) Received(b []byte) int {
+	taken := 0
+	for taken < len(b) && !s.ended {
+		if !s.ready() {
+			s.conn.Pause()
+			break
+		}
+		n := s.step(b[taken:])
+		if n == 0 {
+			break
+		}
+		taken += n
+	}
+	if s.ended {
+		return len(b)
+	}
+	s.partial = taken < len(b)
+	return taken
+}
+
+// ready reports whether the client may have one more request outstanding.
+func (s *session) ready() bool {
+	switch {
+	case s.n == 0:
+		return s.conn.Buffered() < maxUnread
+	case s.alone || s.fenced || s.n >= maxOutstanding:
+		return false
+	}
+	return s.conn.Buffered()+s.held+s.n*s.lastReply < maxUnread
+}
+
+// step deals with what is at the start of b and returns the bytes it has used, 0 if more
+// are needed or the request must wait for those before it.
+func (s *session) step(b []byte) int {
+	if s.skip > 0 {
+		return s.drop(len(b))
+	}
+	w := s.w
+	n, status := w.parser.Parse(b, &w.req)
+	switch status {
+	case memproto.Incomplete:
+		s.conn.Expect(w.req.Need)
+	case memproto.Hangup:
+		w.stats.Hangups++
+		s.end()
+	case memproto.Refused:
+		s.refuse(&w.req)
+	case memproto.Complete:
+		if !s.dispatch(&w.req) {
+			s.conn.Pause()
+			return 0
+		}
+	}
+	return n
+}
+
+// drop passes over bytes of a refused request.
+func (s *session) drop(n int) int {
+	n = min(n, s.skip)
+	s.skip -= n
+	if s.skip == 0 {
+		s.say(s.refusal)
+	}
+	return n
+}
+
+func (s *session) refuse(r *memproto.Request) {
+	s.w.stats.Refused++
+	if r.Drops { // the old value must not outlive the new one that was refused
+		s.forget(r)
+	}
+	s.skip, s.refusal = r.Skip, r.Refusal
+	if s.skip == 0 {
+		s.say(s.refusal)
+	}
+}
+
+// say answers without asking a server, in turn. An empty line says nothing.
+func (s *session) say(line string) {
+	switch {
+	case line == "":
+	case s.head == nil:
+		s.conn.WriteString(line)
+		s.conn.WriteString("\r\n")
+	default:
+		q := s.push(nil)
+		q.keep([]byte(line))
+		q.keep([]byte("\r\n"))
+		q.done = true
+	}
+}
+
+// push adds a request to the list.
+func (s *session) push(r *memproto.Request) *request {
+	q := s.w.requests.take()
+	q.w, q.session = s.w, s
+	if r != nil {
+		q.verb, q.quiet = r.Verb, r.NoReply
+	}
+	if s.tail == nil {
+		s.head = q
+	} else {
+		s.tail.next = q
+	}
+	s.tail = q
+	s.n++
+	return q
+}
+
+// settle sends the replies that are due and reads on if the client may have more
+// outstanding again.
+func (s *session) settle() {
+	for s.head != nil && s.head.done {
+		q := s.pop()
+		s.conn.Write(q.reply)
+		s.held -= len(q.reply)
+		s.w.recycle(q)
+	}
+	if s.head != nil && s.head.gather != nil {
+		s.head.gather.proceed()
+	}
+	if s.n == 0 && (s.ended || s.w.drained != nil && !s.partial) {
+		s.ended = true
+		s.conn.Finish()
+		return
+	}
+	if s.conn.Paused() && s.n <= maxOutstanding/2 && s.ready() {
+		s.conn.Resume()
+	}
+}
+
+func (s *session) pop() *request {
+	q := s.head
+	s.head = q.next
+	if s.head == nil {
+		s.tail = nil
+	}
+	s.n--
+	return q
+}
+
+// end reads no more requests; the connection closes when all are answered.
+func (s *session) end() {
+	s.ended = true
+	s.settle()
+}
+
+// Flushed is called when a paused client has taken most of its replies.
+func (s *session) Flushed() { s.settle() }
+
+// Ended is called when the client will send nothing more. It is still answered.
+func (s *session) Ended() { s.end() }
+
+// Closed is called when the connection is gone. Requests that wait for a server are
+// left to it; their replies will be dropped.
+func (s *session) Closed(err error) {
+	s.gone = true
+	if err != nil && err != io.EOF {
+		s.w.stats.ClientErrors++
+	}
+	for s.head != nil {
+		q := s.pop()
+		q.session = nil
+		if q.done {
+			s.w.recycle(q)
+		}
+	}
+	s.w.gone(s)
+}

@@ -1,0 +1,235 @@
+package router
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"cacherouter/memproto"
+)
+
+// serveStats answers the stats command in the shapes that clients and exporters parse.
+// What the servers know is asked of them and added up; what only the router knows is
+// its own.
+func (s *session) serveStats(r *memproto.Request) {
+	args := r.Args()
+	what, rest := memproto.NextWord(args)
+	switch string(what) {
+	case "", "items", "slabs", "sizes":
+		s.fanStats(r, what)
+	case "cachedump":
+		s.cachedump(r, rest)
+	case "settings":
+		s.sayStats(s.w.r.settings())
+	case "conns":
+		s.connStats(r)
+	case "reset":
+		s.say("RESET")
+	case "detail":
+		s.statsDetail(rest)
+	default:
+		s.say(memproto.LineError)
+	}
+}
+
+// stat is one line of a stats reply.
+type stat struct{ name, value string }
+
+func (s *session) sayStats(stats []stat) {
+	for _, st := range stats {
+		s.say("STAT " + st.name + " " + strings.ReplaceAll(st.value, " ", "_"))
+	}
+	s.say("END")
+}
+
+// statsDetail answers as a server that never counts by prefix.
+func (s *session) statsDetail(args []byte) {
+	switch word, _ := memproto.NextWord(args); string(word) {
+	case "on", "off":
+		s.say("OK")
+	case "dump":
+		s.say("END")
+	default:
+		s.say("CLIENT_ERROR usage: stats detail on|off|dump")
+	}
+}
+
+// cachedump joins the items that the servers list.
+func (s *session) cachedump(r *memproto.Request, args []byte) {
+	id, rest := memproto.NextWord(args)
+	limit, _ := memproto.NextWord(rest)
+	if len(limit) == 0 {
+		s.say("CLIENT_ERROR bad command line")
+		return
+	}
+	class, ok := memproto.ParseUint(id)
+	_, ok2 := memproto.ParseUint(limit)
+	switch {
+	case !ok || !ok2:
+		s.say(memproto.LineBadFormat)
+	case class >= 64:
+		s.say("CLIENT_ERROR Illegal slab id")
+	default:
+		f := s.startFan(r)
+		f.merge = mergeLines
+		f.begin()
+		f.ask(fmt.Appendf(nil, "stats cachedump %s %s\r\n", id, limit))
+		f.arrived()
+	}
+}
+
+// mergeLines joins the lines of all servers under one END.
+func mergeLines(f *fan) {
+	var b []byte
+	for _, p := range f.parts {
+		b = append(b, bytes.TrimSuffix(p.reply, []byte("END\r\n"))...)
+	}
+	f.finish(append(b, "END\r\n"...))
+}
+
+// fanStats asks the servers, and for plain stats the other loops, and adds up.
+func (s *session) fanStats(r *memproto.Request, what []byte) {
+	f := s.startFan(r)
+	f.merge = func(f *fan) {
+		var own []stat
+		if len(what) == 0 {
+			own = s.w.own(f.snapshots)
+		}
+		f.finish(mergeStats(own, f.parts))
+	}
+	f.begin()
+	if len(what) == 0 {
+		f.askLoops((*worker).snapshot)
+	}
+	f.ask([]byte(strings.TrimSpace("stats "+string(what)) + "\r\n"))
+	f.arrived()
+}
+
+// connStats lists the clients of all loops.
+func (s *session) connStats(r *memproto.Request) {
+	f := s.startFan(r)
+	f.parts = nil
+	f.merge = func(f *fan) {
+		var b []byte
+		for _, snap := range f.snapshots {
+			for _, c := range snap.Peers {
+				b = fmt.Appendf(b, "STAT %d:addr %s\r\nSTAT %d:state conn_read\r\n", c.id, c.addr, c.id)
+			}
+		}
+		f.finish(append(b, "END\r\n"...))
+	}
+	f.begin()
+	f.askLoops((*worker).peers)
+	f.arrived()
+}
+
+// mergeStats adds up the numbers of all servers by name, in the order they first came;
+// own lines come first and replace those of the same name.
+func mergeStats(own []stat, parts []*fanPart) []byte {
+	var b []byte
+	known := make(map[string]bool)
+	for _, st := range own {
+		known[st.name] = true
+		b = fmt.Appendf(b, "STAT %s %s\r\n", st.name, st.value)
+	}
+	sums := make(map[string]uint64)
+	var order []string
+	for _, p := range parts {
+		for line := range bytes.Lines(p.reply) {
+			name, n, ok := numericStat(line)
+			if !ok || known[name] {
+				continue
+			}
+			if _, seen := sums[name]; !seen {
+				order = append(order, name)
+			}
+			sums[name] = combine(name, sums[name], n)
+		}
+	}
+	for _, name := range order {
+		b = fmt.Appendf(b, "STAT %s %d\r\n", name, sums[name])
+	}
+	return append(b, "END\r\n"...)
+}
+
+func numericStat(line []byte) (name string, n uint64, ok bool) {
+	f := bytes.Fields(line)
+	if len(f) != 3 || string(f[0]) != "STAT" {
+		return "", 0, false
+	}
+	n, err := strconv.ParseUint(string(f[2]), 10, 64)
+	return string(f[1]), n, err == nil
+}
+
+// combine adds what can be added; ages and sizes of things are not, so the largest is
+// told.
+func combine(name string, a, b uint64) uint64 {
+	last := name[strings.LastIndexByte(name, ':')+1:]
+	switch {
+	case strings.HasPrefix(last, "age"), last == "chunk_size", last == "chunks_per_page", last == "time_since_server":
+		return max(a, b)
+	}
+	return a + b
+}
+
+// own returns what only the router knows, in memcached's names where it has them.
+func (w *worker) own(loops []Snapshot) []stat {
+	n := func(v uint64) string { return strconv.FormatUint(v, 10) }
+	all := Total(loops)
+	return []stat{
+		{"pid", strconv.Itoa(os.Getpid())},
+		{"uptime", n(uint64(w.uptime().Seconds()))},
+		{"time", strconv.FormatInt(w.loop.Now().Unix(), 10)},
+		{"version", w.r.cfg.Version},
+		{"pointer_size", strconv.Itoa(strconv.IntSize)},
+		{"threads", strconv.Itoa(len(w.r.workers))},
+		{"curr_connections", strconv.Itoa(all.Sessions)},
+		{"total_connections", n(all.Clients)},
+		{"router_servers", strconv.Itoa(len(w.servers))},
+		{"router_servers_up", strconv.Itoa(w.serversUp())},
+		{"router_requests", n(all.Total())},
+		{"router_get_keys", n(all.Keys)},
+		{"router_get_hits", n(all.Hits)},
+		{"router_get_misses", n(all.Misses)},
+		{"router_refused", n(all.Refused)},
+		{"router_failed", n(all.Failed)},
+	}
+}
+
+func (w *worker) serversUp() (up int) {
+	for _, s := range w.servers {
+		if s.Up() {
+			up++
+		}
+	}
+	return up
+}
+
+// settings tells the router's own settings.
+func (r *Router) settings() []stat {
+	c := &r.cfg
+	return []stat{
+		{"maxconns", "0"},
+		{"verbosity", "0"},
+		{"num_threads", strconv.Itoa(c.Loops)},
+		{"item_size_max", strconv.Itoa(c.MaxValue)},
+		{"flush_enabled", yesNo(c.FlushAll)},
+		{"cas_enabled", "yes"},
+		{"dump_enabled", "yes"},
+		{"auth_enabled_ascii", "no"},
+		{"binding_protocol", "ascii"},
+		{"request_timeout_ms", strconv.FormatInt(c.Timeout.Milliseconds(), 10)},
+		{"connect_timeout_ms", strconv.FormatInt(c.ConnectTimeout.Milliseconds(), 10)},
+		{"bulk_size", strconv.Itoa(c.BulkSize)},
+		{"miss_on_failure", yesNo(c.MissOnFailure)},
+	}
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

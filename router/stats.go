@@ -1,0 +1,153 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"cacherouter/backend"
+	"cacherouter/memproto"
+	"cacherouter/reactor"
+)
+
+// Stats counts what clients of one loop, or of all, have asked and got.
+type Stats struct {
+	Requests     []uint64 // by verb
+	Keys         uint64   // keys asked for by retrievals
+	Hits, Misses uint64   // of retrievals, as the servers answered
+	Refused      uint64   // malformed requests, answered with an error line
+	Failed       uint64   // requests that no server answered
+	Torn         uint64   // multigets that failed when part of the reply was sent
+	Hangups      uint64   // connections closed for what was sent on them
+	Clients      uint64   // connections accepted
+	ClientErrors uint64   // connections that ended with an error
+}
+
+// count counts hits and misses of a whole reply to a retrieval of one key; it reports
+// whether it was a hit.
+func (st *Stats) count(v memproto.Verb, b []byte) bool {
+	switch v {
+	case memproto.Get, memproto.Gets, memproto.Gat, memproto.Gats, memproto.MetaGet:
+	default:
+		return false
+	}
+	st.Keys++
+	switch {
+	case b[0] == 'V' || b[0] == 'H': // VALUE, VA, HD
+		st.Hits++
+		return true
+	case b[1] == 'N': // END, EN
+		st.Misses++
+	}
+	return false
+}
+
+// add adds the counters of another loop.
+func (st *Stats) add(o *Stats) {
+	for i, n := range o.Requests {
+		st.Requests[i] += n
+	}
+	st.Keys += o.Keys
+	st.Hits += o.Hits
+	st.Misses += o.Misses
+	st.Refused += o.Refused
+	st.Failed += o.Failed
+	st.Torn += o.Torn
+	st.Hangups += o.Hangups
+	st.Clients += o.Clients
+	st.ClientErrors += o.ClientErrors
+}
+
+// Total returns the number of requests of all verbs.
+func (st *Stats) Total() (n uint64) {
+	for _, v := range st.Requests {
+		n += v
+	}
+	return n
+}
+
+// Snapshot is the state of one loop, or of several added up.
+type Snapshot struct {
+	Stats
+	Sessions int // clients connected
+	Loop     reactor.Stats
+	// Servers has what the loop has had to do with each server of the table, by address.
+	Servers map[string]backend.Stats
+	// Peers are the clients, where they were asked for; not added up.
+	Peers []Peer
+}
+
+// Peer is a client that is connected.
+type Peer struct {
+	id   int
+	addr string
+}
+
+// snapshot copies the state of the worker.
+func (w *worker) snapshot() Snapshot {
+	snap := Snapshot{
+		Stats:    w.stats,
+		Sessions: len(w.sessions),
+		Loop:     w.loop.Stats(),
+		Servers:  make(map[string]backend.Stats, len(w.servers)),
+	}
+	snap.Requests = slices.Clone(w.stats.Requests)
+	for i, s := range w.servers {
+		snap.Servers[w.table.Servers[i].Address] = s.Stats()
+	}
+	return snap
+}
+
+// peers lists the clients of the worker.
+func (w *worker) peers() Snapshot {
+	var snap Snapshot
+	for s := range w.sessions {
+		id, addr := s.conn.Peer()
+		snap.Peers = append(snap.Peers, Peer{id, addr})
+	}
+	slices.SortFunc(snap.Peers, func(a, b Peer) int { return cmp.Compare(a.id, b.id) })
+	return snap
+}
+
+// Total adds up snapshots.
+func Total(loops []Snapshot) Snapshot {
+	t := Snapshot{
+		Stats:   Stats{Requests: make([]uint64, memproto.NumVerbs)},
+		Servers: make(map[string]backend.Stats),
+	}
+	for i := range loops {
+		s := &loops[i]
+		t.add(&s.Stats)
+		t.Sessions += s.Sessions
+		t.Loop.Add(s.Loop)
+		for addr, st := range s.Servers {
+			sum := t.Servers[addr]
+			sum.Add(st)
+			t.Servers[addr] = sum
+		}
+	}
+	return t
+}
+
+// Snapshots returns the state of every loop, each taken between two of its turns. The
+// error is that of ctx.
+func (r *Router) Snapshots(ctx context.Context) ([]Snapshot, error) {
+	c := make(chan Snapshot, len(r.workers))
+	asked := 0
+	for _, w := range r.workers {
+		if w.loop.Post(func() { c <- w.snapshot() }) {
+			asked++
+		}
+	}
+	var snaps []Snapshot
+	for range asked {
+		select {
+		case s := <-c:
+			snaps = append(snaps, s)
+		case <-ctx.Done():
+			return nil, fmt.Errorf("cannot ask every loop: %w", ctx.Err())
+		}
+	}
+	return snaps, nil
+}
