@@ -47,6 +47,7 @@ type Stats struct {
 	Connects    uint64
 	Unsolicited uint64 // connections dropped for bytes that nobody had asked for
 	InFlight    int    // calls waiting now
+	Up          int    // views that can reach the server
 }
 
 // Add adds the counters of another view.
@@ -61,6 +62,7 @@ func (st *Stats) Add(o Stats) {
 	st.Connects += o.Connects
 	st.Unsolicited += o.Unsolicited
 	st.InFlight += o.InFlight
+	st.Up += o.Up
 }
 
 // Lane names one of a server's connections.
@@ -106,6 +108,9 @@ func (s *Server) Stats() Stats {
 	st := s.stats
 	for i := range s.lanes {
 		st.InFlight += s.lanes[i].waiting.n
+	}
+	if s.Up() {
+		st.Up = 1
 	}
 	return st
 }

@@ -71,7 +71,9 @@ func (st *Stats) Total() (n uint64) {
 type Snapshot struct {
 	Stats
 	Sessions int // clients connected
-	Loop     reactor.Stats
+	// ServersUp counts the servers that can be reached; not added up.
+	ServersUp int
+	Loop      reactor.Stats
 	// Servers has what the loop has had to do with each server of the table, by address.
 	Servers map[string]backend.Stats
 	// Peers are the clients, where they were asked for; not added up.
@@ -87,10 +89,11 @@ type Peer struct {
 // snapshot copies the state of the worker.
 func (w *worker) snapshot() Snapshot {
 	snap := Snapshot{
-		Stats:    w.stats,
-		Sessions: len(w.sessions),
-		Loop:     w.loop.Stats(),
-		Servers:  make(map[string]backend.Stats, len(w.servers)),
+		Stats:     w.stats,
+		Sessions:  len(w.sessions),
+		Loop:      w.loop.Stats(),
+		ServersUp: w.serversUp(),
+		Servers:   make(map[string]backend.Stats, len(w.servers)),
 	}
 	snap.Requests = slices.Clone(w.stats.Requests)
 	for i, s := range w.servers {

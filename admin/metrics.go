@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"cacherouter/backend"
+	"cacherouter/memproto"
+	"cacherouter/router"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// snapshotTimeout is how long a scrape waits for the loops.
+const snapshotTimeout = 2 * time.Second
+
+// metric is one metric and how it is read off a snapshot.
+type metric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	read func(*router.Snapshot) float64
+}
+
+// serverMetric is one metric that every server has.
+type serverMetric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	read func(*backend.Stats) float64
+}
+
+const (
+	counter = prometheus.CounterValue
+	gauge   = prometheus.GaugeValue
+)
+
+func newMetric(name, help string, kind prometheus.ValueType, read func(*router.Snapshot) float64) metric {
+	return metric{prometheus.NewDesc("cacherouter_"+name, help, nil, nil), kind, read}
+}
+
+func newServerMetric(name, help string, kind prometheus.ValueType, read func(*backend.Stats) float64) serverMetric {
+	return serverMetric{prometheus.NewDesc("cacherouter_server_"+name, help, serverLabels, nil), kind, read}
+}
+
+var serverLabels = []string{"server", "addr"}
+
+var metrics = []metric{
+	newMetric("keys_total", "Keys asked for by retrievals.", counter, func(s *router.Snapshot) float64 { return float64(s.Keys) }),
+	newMetric("hits_total", "Keys that were found.", counter, func(s *router.Snapshot) float64 { return float64(s.Hits) }),
+	newMetric("misses_total", "Keys that were not found.", counter, func(s *router.Snapshot) float64 { return float64(s.Misses) }),
+	newMetric("refused_total", "Malformed requests, answered with an error line.", counter, func(s *router.Snapshot) float64 { return float64(s.Refused) }),
+	newMetric("failed_total", "Requests that no server answered.", counter, func(s *router.Snapshot) float64 { return float64(s.Failed) }),
+	newMetric("torn_total", "Multigets that failed when part of the reply was sent; their connection was closed.", counter, func(s *router.Snapshot) float64 { return float64(s.Torn) }),
+	newMetric("client_connections", "Clients connected.", gauge, func(s *router.Snapshot) float64 { return float64(s.Sessions) }),
+	newMetric("client_connections_total", "Connections accepted.", counter, func(s *router.Snapshot) float64 { return float64(s.Clients) }),
+	newMetric("client_errors_total", "Client connections that ended with an error.", counter, func(s *router.Snapshot) float64 { return float64(s.ClientErrors) }),
+	newMetric("client_hangups_total", "Client connections closed for what was sent on them.", counter, func(s *router.Snapshot) float64 { return float64(s.Hangups) }),
+	newMetric("accept_errors_total", "Connections not accepted for want of descriptors or memory.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.AcceptErrors) }),
+	newMetric("loop_turns_total", "Turns of the event loops.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.Turns) }),
+	newMetric("loop_busy_seconds_total", "Time the event loops spent in turns.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.BusyNanos) / 1e9 }),
+	newMetric("loop_reads_total", "Read calls.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.Reads) }),
+	newMetric("loop_writes_total", "Write calls.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.Writes) }),
+	newMetric("loop_polls_total", "Calls that wait or look for ready sockets.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.Polls) }),
+	newMetric("received_bytes_total", "Bytes read from clients and servers.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.BytesIn) }),
+	newMetric("sent_bytes_total", "Bytes written to clients and servers.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.BytesOut) }),
+}
+
+var serverMetrics = []serverMetric{
+	newServerMetric("calls_total", "Requests meant for the server.", counter, func(s *backend.Stats) float64 { return float64(s.Calls) }),
+	newServerMetric("retries_total", "Reads sent again after their connection was lost.", counter, func(s *backend.Stats) float64 { return float64(s.Retries) }),
+	newServerMetric("in_flight", "Requests waiting for the server.", gauge, func(s *backend.Stats) float64 { return float64(s.InFlight) }),
+	newServerMetric("sent_bytes_total", "Bytes of requests.", counter, func(s *backend.Stats) float64 { return float64(s.BytesOut) }),
+	newServerMetric("received_bytes_total", "Bytes of replies.", counter, func(s *backend.Stats) float64 { return float64(s.BytesIn) }),
+	newServerMetric("connects_total", "Attempts to connect.", counter, func(s *backend.Stats) float64 { return float64(s.Connects) }),
+	newServerMetric("unsolicited_total", "Connections dropped for bytes that nobody had asked for.", counter, func(s *backend.Stats) float64 { return float64(s.Unsolicited) }),
+	newServerMetric("up", "Loops that can reach the server.", gauge, func(s *backend.Stats) float64 { return float64(s.Up) }),
+}
+
+var (
+	requestsDesc = prometheus.NewDesc("cacherouter_requests_total", "Requests by verb.", []string{"verb"}, nil)
+	failuresDesc = prometheus.NewDesc("cacherouter_server_failures_total", "Requests the server did not answer, by reason.", append(serverLabels, "reason"), nil)
+	upDesc       = prometheus.NewDesc("cacherouter_scrape_success", "1 if every loop answered the scrape in time.", nil, nil)
+)
+
+// collector reads the metrics off fresh snapshots at each scrape.
+type collector struct{ router Router }
+
+func newCollector(r Router) collector { return collector{r} }
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, m := range metrics {
+		ch <- m.desc
+	}
+	for _, m := range serverMetrics {
+		ch <- m.desc
+	}
+	ch <- requestsDesc
+	ch <- failuresDesc
+	ch <- upDesc
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), snapshotTimeout)
+	defer cancel()
+	snaps, err := c.router.Snapshots(ctx)
+	if err != nil {
+		ch <- prometheus.MustNewConstMetric(upDesc, gauge, 0)
+		return
+	}
+	ch <- prometheus.MustNewConstMetric(upDesc, gauge, 1)
+	total := router.Total(snaps)
+	for _, m := range metrics {
+		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(&total))
+	}
+	for v, n := range total.Requests {
+		ch <- prometheus.MustNewConstMetric(requestsDesc, counter, float64(n), memproto.Verb(v).String())
+	}
+	for _, s := range c.router.Table().Servers {
+		if st, ok := total.Servers[s.Address]; ok {
+			collectServer(ch, s, &st)
+		}
+	}
+}
+
+func collectServer(ch chan<- prometheus.Metric, s router.Server, st *backend.Stats) {
+	for _, m := range serverMetrics {
+		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(st), s.Name, s.Address)
+	}
+	for f := backend.Failure(1); f < backend.NumFailures; f++ {
+		ch <- prometheus.MustNewConstMetric(failuresDesc, counter, float64(st.Failures[f]), s.Name, s.Address, f.Label())
+	}
+}

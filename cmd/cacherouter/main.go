@@ -1,0 +1,54 @@
+// Command cacherouter routes memcached traffic to a fleet of memcached servers.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// cli is the command line.
+type cli struct {
+	Serve serveCmd `cmd:"" help:"Route clients to memcached servers."`
+	Dev   devCmd   `cmd:"" help:"Run a router with embedded servers: nothing else is needed."`
+	Check checkCmd `cmd:"" help:"Check a configuration file and say what is wrong with it."`
+	Where whereCmd `cmd:"" help:"Say which server each key lives on, and which comes next."`
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is main with its world as arguments; it returns the exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	var c cli
+	status := -1
+	parser, err := kong.New(&c,
+		kong.Name("cacherouter"),
+		kong.Description("A memcached router: unchanged clients in, a memcached fleet out."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { status = code }),
+		kong.UsageOnError(),
+	)
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	ctx, err := parser.Parse(args)
+	switch {
+	case status >= 0: // help was asked for
+		return status
+	case err != nil:
+		fmt.Fprintln(stderr, "cacherouter:", err)
+		return 2
+	}
+	if err := ctx.Run(streams{stdout, stderr}); err != nil {
+		fmt.Fprintln(stderr, "cacherouter:", err)
+		return 1
+	}
+	return 0
+}
+
+// streams is where commands write.
+type streams struct{ out, err io.Writer }

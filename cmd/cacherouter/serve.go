@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"cacherouter/admin"
+	"cacherouter/reactor"
+	"cacherouter/router"
+
+	"golang.org/x/sync/errgroup"
+)
+
+type serveCmd struct {
+	poolFlags
+	Listen   []string `help:"Addresses for clients: host:port, or unix: and a path." placeholder:"ADDR"`
+	Admin    *string  `help:"Address of the admin HTTP server; empty for none." placeholder:"ADDR"`
+	Loops    int      `help:"Event loops; 0 means one per processor." default:"0"`
+	Engine   string   `help:"How sockets are served: auto or portable." placeholder:"NAME"`
+	FlushAll *bool    `help:"Let clients flush all servers." negatable:""`
+}
+
+// load returns the configuration that the command line asks for. It is called again at
+// each reload.
+func (c *serveCmd) load() (config, error) {
+	cfg, err := c.poolFlags.load()
+	if err != nil {
+		return cfg, err
+	}
+	if len(c.Listen) > 0 {
+		cfg.Listen = c.Listen
+	}
+	if c.Admin != nil {
+		cfg.Admin = *c.Admin
+	}
+	if c.Loops > 0 {
+		cfg.Loops = c.Loops
+	}
+	if c.Engine != "" {
+		cfg.Engine = c.Engine
+	}
+	if c.FlushAll != nil {
+		cfg.Pool.FlushAll = *c.FlushAll
+	}
+	return cfg, cfg.validate()
+}
+
+// Run serves until a signal says to stop.
+func (c *serveCmd) Run(s streams) error {
+	cfg, err := c.load()
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(s.err, nil))
+	return serve(cfg, c.load, log)
+}
+
+// server is a router with the world around it.
+type server struct {
+	cfg    config
+	load   func() (config, error)
+	log    *slog.Logger
+	router *router.Router
+	admin  *admin.Server
+}
+
+// serve runs a router until SIGTERM or SIGINT, and reloads it on SIGHUP.
+func serve(cfg config, load func() (config, error), log *slog.Logger) error {
+	raiseDescriptorLimit(log)
+	s := &server{cfg: cfg, load: load, log: log}
+	if err := s.build(); err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.router.Run(ctx) })
+	g.Go(func() error {
+		defer cancel()
+		if err := s.listen(g); err != nil {
+			return err
+		}
+		s.obey(ctx, signals)
+		return nil
+	})
+	return g.Wait()
+}
+
+// build makes the router.
+func (s *server) build() error {
+	t, err := buildTable(&s.cfg.Pool)
+	if err != nil {
+		return err
+	}
+	loops := s.cfg.Loops
+	if loops == 0 {
+		loops = runtime.NumCPU()
+	}
+	// The loops keep their processors busy at load; one more is for everything else.
+	runtime.GOMAXPROCS(loops + 1)
+	p := &s.cfg.Pool
+	s.router, err = router.New(router.Config{
+		Loops:          loops,
+		Portable:       s.cfg.Engine == "portable",
+		Table:          &t.Table,
+		FlushAll:       p.FlushAll,
+		MissOnFailure:  p.OnFailure == "miss",
+		Timeout:        time.Duration(p.Timeout),
+		ConnectTimeout: time.Duration(p.ConnectTimeout),
+		MaxValue:       p.MaxValue,
+		BulkSize:       p.BulkSize,
+		Log:            s.log,
+	})
+	if err == nil {
+		s.log.Info("routing", "servers", len(t.Servers), "distribution", p.Distribution, "digest", digestText(t.digest), "loops", loops)
+	}
+	return err
+}
+
+func digestText(d [32]byte) string { return fmt.Sprintf("%x", d[:8]) }
+
+// listen opens the listeners and says so; what they need on the side runs in g.
+func (s *server) listen(g *errgroup.Group) error {
+	if s.cfg.Admin != "" {
+		ln, err := net.Listen(reactor.SplitAddress(s.cfg.Admin))
+		if err != nil {
+			return fmt.Errorf("cannot listen for admin: %w", err)
+		}
+		s.admin = admin.New(admin.Config{Router: s.router, Reload: s.reload, Log: s.log})
+		g.Go(func() error { return s.admin.Serve(ln) })
+		s.log.Info("admin listening", "addr", ln.Addr().String())
+	}
+	for _, a := range s.cfg.Listen {
+		ln, err := net.Listen(reactor.SplitAddress(a))
+		if err != nil {
+			return errors.Join(fmt.Errorf("cannot listen for clients: %w", err), s.closeAdmin())
+		}
+		if err := s.router.Serve(ln); err != nil {
+			return errors.Join(err, s.closeAdmin())
+		}
+		s.log.Info("listening", "network", ln.Addr().Network(), "addr", ln.Addr().String())
+	}
+	if s.admin != nil {
+		s.admin.SetReady(true)
+	}
+	return nil
+}
+
+func (s *server) closeAdmin() error {
+	if s.admin == nil {
+		return nil
+	}
+	return s.admin.Close()
+}
+
+// obey follows signals until one says to stop, and then drains.
+func (s *server) obey(ctx context.Context, signals <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			s.closeAdmin()
+			return
+		case sig := <-signals:
+			if sig == syscall.SIGHUP {
+				s.reload()
+				continue
+			}
+			s.log.Info("draining", "signal", sig.String())
+			s.drain(ctx, signals)
+			return
+		}
+	}
+}
+
+// drain lets load balancers see that this router leaves, then closes the listeners and
+// waits for clients to be answered. A second signal ends the waiting.
+func (s *server) drain(ctx context.Context, signals <-chan os.Signal) {
+	if s.admin != nil {
+		s.admin.SetReady(false)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	select {
+	case <-time.After(time.Duration(s.cfg.DrainDelay)):
+	case <-signals:
+	}
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	ctx, stop := context.WithTimeout(ctx, time.Duration(s.cfg.DrainTimeout))
+	defer stop()
+	if err := s.router.Drain(ctx); err != nil {
+		s.log.Warn("drained", "err", err)
+	} else {
+		s.log.Info("drained")
+	}
+	s.closeAdmin()
+}
+
+// reload takes over the servers and the distribution of the file. A bad file changes
+// nothing.
+func (s *server) reload() error {
+	cfg, err := s.load()
+	if err != nil {
+		s.log.Error("reload refused", "err", err)
+		return err
+	}
+	t, err := buildTable(&cfg.Pool)
+	if err != nil {
+		s.log.Error("reload refused", "err", err)
+		return err
+	}
+	s.router.SetTable(&t.Table)
+	s.log.Info("reloaded", "servers", len(t.Servers), "distribution", cfg.Pool.Distribution, "digest", digestText(t.digest))
+	return nil
+}
