@@ -55,7 +55,7 @@ func serversOf(name string) []Server {
 		case len(weights) == 25:
 			s.Addr = fmt.Sprintf("127.0.0.1:%d", 31301+i)
 		case strings.Contains(name, "unix"):
-			s.Addr = fmt.Sprintf("unix:/run/cacherouter-%d.sock", i)
+			s.Addr = fmt.Sprintf("unix:/tmp/cacherouter-%d.sock", i)
 		case strings.Contains(name, "port11211"):
 			s.Addr = fmt.Sprintf("127.0.0.%d:11211", 2+i)
 		}

@@ -118,7 +118,7 @@ func jenkins(key []byte) uint64 {
 	if len(key) > 0 {
 		var last [12]byte
 		copy(last[:], key)
-		a, b, c = lookup3Final(add12(a, b, c, last[:]))
+		c = lookup3Final(add12(a, b, c, last[:]))
 	}
 	return uint64(c)
 }
@@ -137,13 +137,12 @@ func lookup3Mix(a, b, c uint32) (uint32, uint32, uint32) {
 	return a, b, c
 }
 
-func lookup3Final(a, b, c uint32) (uint32, uint32, uint32) {
+func lookup3Final(a, b, c uint32) uint32 {
 	c = c ^ b - bits.RotateLeft32(b, 14)
 	a = a ^ c - bits.RotateLeft32(c, 11)
 	b = b ^ a - bits.RotateLeft32(a, 25)
 	c = c ^ b - bits.RotateLeft32(b, 16)
 	a = a ^ c - bits.RotateLeft32(c, 4)
 	b = b ^ a - bits.RotateLeft32(a, 14)
-	c = c ^ b - bits.RotateLeft32(b, 24)
-	return a, b, c
+	return c ^ b - bits.RotateLeft32(b, 24)
 }
