@@ -85,3 +85,36 @@ func BenchmarkBuild(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkChange(b *testing.B) {
+	for _, slots := range []int{1 << 16, 1 << 20} {
+		for kind, weights := range map[string][]int{"even": nil, "weighted": benchWeights(100)} {
+			t, err := NewSlots(benchNames(100), weights, slots)
+			if err != nil {
+				b.Fatal(err)
+			}
+			name := fmt.Sprintf("slots=%d/n=100/%s/", slots, kind)
+			b.Run(name+"add", func(b *testing.B) {
+				for b.Loop() {
+					if _, err := t.With("10.9.9.9:11211", 1); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			b.Run(name+"remove", func(b *testing.B) {
+				for b.Loop() {
+					if _, err := t.Without(t.names[50]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			b.Run(name+"reweight", func(b *testing.B) {
+				for b.Loop() {
+					if _, err := t.Reweight(t.names[50], 2); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -56,7 +56,8 @@ func (t *Table) finish() error {
 			return fmt.Errorf("cannot build rendezvous table: names %q and %q have the same hash: rename one", other, name)
 		}
 		owner[seed] = name
-		t.even = t.even && t.heft[id] == t.heft[0]
+		t.even = t.even && t.rates[id] == t.rates[0]
 	}
+	t.setSieve()
 	return nil
 }

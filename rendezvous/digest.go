@@ -26,7 +26,7 @@ func (t *Table) Digest() [32]byte {
 		name := t.names[t.index[id]]
 		b = binary.LittleEndian.AppendUint64(b, uint64(len(name)))
 		b = append(b, name...)
-		b = binary.LittleEndian.AppendUint64(b, t.heft[id])
+		b = binary.LittleEndian.AppendUint64(b, uint64(t.weights[t.index[id]]))
 	}
 	step := max(t.slots/digestSlots, 1)
 	for slot := 0; slot < t.slots; slot += step {
@@ -42,5 +42,5 @@ func (t *Table) candidates(slot int) row {
 	if t.rows != nil {
 		return t.rows[slot]
 	}
-	return t.rowOf(uint64(slot))
+	return t.ranked(slotKey(uint64(slot)))
 }

@@ -8,30 +8,27 @@ import (
 // fill computes the rows of all slots.
 func (t *Table) fill() {
 	t.rows = make([]row, t.slots)
-	t.eachRow(func(slot int) { t.rows[slot] = t.rowOf(uint64(slot)) })
+	t.eachRange(func(from, to int) {
+		for slot := from; slot < to; slot++ {
+			t.rows[slot] = t.ranked(slotKey(uint64(slot)))
+		}
+	})
 }
 
-// eachRow calls f once for every slot, on all processors, and returns when all calls have. Rows do not depend on one another.
-func (t *Table) eachRow(f func(slot int)) {
+// eachRange calls f with ranges that together are all slots, on all processors, and returns when all calls have. Rows do not depend on one another.
+func (t *Table) eachRange(f func(from, to int)) {
 	var wg sync.WaitGroup
-	workers := runtime.GOMAXPROCS(0)
+	workers := min(runtime.GOMAXPROCS(0), t.slots)
 	for w := range workers {
-		from, to := t.slots/workers*w, t.slots/workers*(w+1)
-		if w == workers-1 {
-			to = t.slots
-		}
-		wg.Go(func() {
-			for slot := from; slot < to; slot++ {
-				f(slot)
-			}
-		})
+		wg.Go(func() { f(t.slots*w/workers, t.slots*(w+1)/workers) })
 	}
 	wg.Wait()
 }
 
-func (t *Table) rowOf(slot uint64) row {
+// ranked computes a row.
+func (t *Table) ranked(key uint64) row {
 	var best [depth]bid
-	n := t.rank(&best, slotKey(slot), depth)
+	n := t.rank(&best, key, depth)
 	r := row{unused, unused, unused, unused}
 	for i := range n {
 		r[i] = uint16(best[i].id)

@@ -1,9 +1,16 @@
 package rendezvous
 
+import "math"
+
 // rank puts the best limit servers for a slot key into best, the first in front, and returns how many there are. limit is at most depth.
 func (t *Table) rank(best *[depth]bid, key uint64, limit int) int {
 	if limit <= 0 {
 		return 0
+	}
+	if t.worst < math.MaxUint64 {
+		if n := t.rankNear(best, key, limit); n > 0 {
+			return n
+		}
 	}
 	if t.even {
 		return t.rankEven(best, key, limit)
@@ -31,13 +38,17 @@ func (t *Table) rankEven(best *[depth]bid, key uint64, limit int) int {
 // rankWeighted takes the logarithm only of draws that could still be among the best.
 func (t *Table) rankWeighted(best *[depth]bid, key uint64, limit int) int {
 	n := 0
-	heft := t.heft[:len(t.seeds)]
+	worst := uint64(math.MaxUint64)
+	rates := t.rates[:len(t.seeds)]
 	for id, seed := range t.seeds {
-		u, w := draw(key, seed), heft[id]
-		if worst := &best[limit-1]; n == limit && costFloor(u)*worst.weight > worst.cost*w {
+		u, r := draw(key, seed), rates[id]
+		if score(costFloor(u), r) > worst {
 			continue
 		}
-		n = insert(best, n, limit, bid{draw: u, cost: cost(u), weight: w, seed: seed, id: id})
+		n = insert(best, n, limit, bid{score: score(cost(u), r), draw: u, seed: seed, id: id})
+		if n == limit {
+			worst = best[limit-1].score
+		}
 	}
 	return n
 }
@@ -60,12 +71,14 @@ func insert(best *[depth]bid, n, limit int, b bid) int {
 
 // following returns the best server that last beats: the next rank.
 func (t *Table) following(key uint64, last bid) bid {
-	var next bid
-	found := false
-	for id := range t.seeds {
-		b := t.bid(key, id)
-		if last.beats(b) && (!found || b.beats(next)) {
-			next, found = b, true
+	next := bid{score: math.MaxUint64}
+	for id, seed := range t.seeds {
+		u := draw(key, seed)
+		if t.even && (u < next.draw || u > last.draw) || !t.even && score(costFloor(u), t.rates[id]) > next.score {
+			continue // cannot be it
+		}
+		if b := t.bid(key, id); last.beats(b) && b.beats(next) {
+			next = b
 		}
 	}
 	return next
@@ -75,7 +88,7 @@ func (t *Table) following(key uint64, last bid) bid {
 func (t *Table) bid(key uint64, id int) bid {
 	b := bid{draw: draw(key, t.seeds[id]), seed: t.seeds[id], id: id}
 	if !t.even {
-		b.cost, b.weight = cost(b.draw), t.heft[id]
+		b.score = score(cost(b.draw), t.rates[id])
 	}
 	return b
 }

@@ -1,6 +1,9 @@
 package rendezvous
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // MaxWeight is the largest weight of a server; the smallest is 1.
 const MaxWeight = 65535
@@ -16,18 +19,17 @@ func slotKey(slot uint64) uint64 {
 	return z ^ z>>31
 }
 
-// draw is the pseudo-random number that a server (its seed) draws for a slot: one 64x64 multiplication, folded.
+// draw is the pseudo-random number that a server (its seed) draws for a slot: one 64x64 multiplication, folded. It is never 0.
 func draw(key, seed uint64) uint64 {
 	hi, lo := bits.Mul64(key^seed, 0x9e3779b97f4a7c15^seed<<1|1)
-	return hi ^ lo
+	return hi ^ lo | 1
 }
 
 // cost is -log2(u / 2^64) in units of 2^-40, by the position of the leading bit and 256 straight pieces.
-// It never grows with u, so servers of equal weight are ordered by their draws alone. u = 0 counts as 1. At most 64<<40.
+// It never grows with u, so servers of equal weight are ordered by their draws alone. u is not 0. At most 64<<40.
 func cost(u uint64) uint64 {
-	u |= 1
 	lz := bits.LeadingZeros64(u)
-	m := u << lz
+	m := u << (lz & 63)
 	i := m >> 55 & 0xff
 	low, high := log2Q40[i], log2Q40[i+1]
 	return uint64(lz+1)<<40 - low - (high-low)*(m>>24&0x7fffffff)>>31
@@ -38,22 +40,35 @@ func costFloor(u uint64) uint64 {
 	return ^u >> 24
 }
 
-// bid is what one server offers for one slot. The lowest cost/weight wins: an exponential race, in which a server of weight w
+// rate is the factor that divides a cost by a weight: 2^64/w, rounded down.
+func rate(weight int) uint64 {
+	if weight == 1 {
+		return math.MaxUint64
+	}
+	q, _ := bits.Div64(1, 0, uint64(weight))
+	return q
+}
+
+// score is cost/weight with 17 further bits, so that servers of one weight are ordered by cost.
+func score(cost, rate uint64) uint64 {
+	hi, _ := bits.Mul64(cost<<17, rate)
+	return hi
+}
+
+// bid is what one server offers for one slot. The lowest score wins: an exponential race, in which a server of weight w
 // is first with probability w/W, and a changed weight moves only keys from or to the server it belongs to.
 type bid struct {
-	draw   uint64
-	cost   uint64 // left 0 where all weights are equal
-	weight uint64
-	seed   uint64
-	id     int
+	score uint64 // left 0 where all weights are equal
+	draw  uint64
+	seed  uint64
+	id    int
 }
 
 // beats reports whether a goes before b. It is a strict total order on the servers of one slot (seeds are distinct),
-// and it looks at nothing but a and b, so the other servers cannot change it. Products stay below 2^62.
+// and it looks at nothing but a and b, so the other servers cannot change it.
 func (a bid) beats(b bid) bool {
-	x, y := a.cost*b.weight, b.cost*a.weight
-	if x != y {
-		return x < y
+	if a.score != b.score {
+		return a.score < b.score
 	}
 	if a.draw != b.draw {
 		return a.draw > b.draw

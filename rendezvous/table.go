@@ -22,6 +22,9 @@ const (
 	maxSlots = 1 << 22
 	depth    = 4      // candidates kept for a slot
 	unused   = 0xffff // an empty place in a row
+
+	// fewServers is the largest pool for which comparing all servers without branches is faster than skipping the hopeless ones.
+	fewServers = 64
 )
 
 // row lists the best servers of a slot, the home first.
@@ -34,10 +37,12 @@ type Table struct {
 	weights []int
 	index   []int    // position in names, by server identifier
 	seeds   []uint64 // by identifier
-	heft    []uint64 // weight, by identifier
+	rates   []uint64 // by identifier
 	rows    []row    // nil where servers draw at every look-up
 	slots   int
-	even    bool // all weights are equal
+	worst   uint64 // see setSieve
+	even    bool   // all weights are equal
+	direct  bool   // never keep a table
 }
 
 // New returns the placement of DefaultSlots slots on the named servers. A server's name is its identity: the same names and weights
@@ -63,7 +68,12 @@ func NewSlots(names []string, weights []int, slots int) (*Table, error) {
 // NewDirect is New without a table, whatever the number of servers: no memory and no time to build, but look-ups that take time
 // in proportion to the number of servers. It places every key as New does.
 func NewDirect(names []string, weights []int) (*Table, error) {
-	return draft(names, weights, DefaultSlots)
+	t, err := draft(names, weights, DefaultSlots)
+	if err != nil {
+		return nil, err
+	}
+	t.direct = true
+	return t, nil
 }
 
 // Len returns the number of servers.
@@ -91,10 +101,22 @@ func (t *Table) slotOf(hash uint64) uint64 {
 	return hash >> (64 - bits.TrailingZeros(uint(t.slots)))
 }
 
-// pickDirect draws for every server. Beyond the first few ranks each further rank is a pass over the servers, which needs no memory.
+// pickDirect draws for every server.
 func (t *Table) pickDirect(dst []int, slot uint64, n int) []int {
-	var best [depth]bid
 	key := slotKey(slot)
+	var ids [depth]uint64
+	if n > depth || len(t.seeds) > fewServers || !t.leaders(&ids, key, n) {
+		return t.pickRanked(dst, key, n)
+	}
+	for _, id := range ids[:max(n, 0)] {
+		dst = append(dst, t.index[id])
+	}
+	return dst
+}
+
+// pickRanked is the general case. Beyond the first few ranks each further rank is a pass over the servers, which needs no memory.
+func (t *Table) pickRanked(dst []int, key uint64, n int) []int {
+	var best [depth]bid
 	k := t.rank(&best, key, min(n, depth))
 	for i := range k {
 		dst = append(dst, t.index[best[i].id])
@@ -122,7 +144,10 @@ func draft(names []string, weights []int, slots int) (*Table, error) {
 		}
 		t.append(name, w)
 	}
-	return t, t.finish()
+	if err := t.finish(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 func (t *Table) append(name string, weight int) {
@@ -130,5 +155,5 @@ func (t *Table) append(name string, weight int) {
 	t.names = append(t.names, name)
 	t.weights = append(t.weights, weight)
 	t.seeds = append(t.seeds, seedOf(name))
-	t.heft = append(t.heft, uint64(weight))
+	t.rates = append(t.rates, rate(weight))
 }
