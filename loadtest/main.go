@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command loadtest offers load to memcached servers and routers and says how they answer.
 //
 //	go run ./loadtest run --target 127.0.0.1:11311
@@ -9,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -31,4 +34,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "loadtest:", err)
 		os.Exit(1)
 	}
+}
+
+// reserveThreads makes room beside the generator's event loops, which do not give theirs away while
+// they wait: for the garbage collector, and for the interrupt.
+func reserveThreads(lanes int) {
+	runtime.GOMAXPROCS(max(runtime.NumCPU(), lanes+2))
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -19,10 +21,10 @@ type peersCommand struct {
 	Ours       string        `help:"Binary of the router, or nutcracker; empty builds ./cmd/cacherouter." placeholder:"PATH"`
 	Against    string        `default:"nutcracker" help:"What to compare with: nutcracker, or another binary of the router."`
 	RouterArgs []string      `sep:"none" help:"Further argument for the router under test, as in --router-args=--distribution=ketama. Repeatable." placeholder:"ARG"`
-	Pairs      int           `default:"5" help:"Runs of each contender for each load."`
+	Pairs      int           `default:"6" help:"Runs of each contender for each load."`
 	Duration   time.Duration `default:"3s" short:"d" help:"Length of one measured run."`
 	Warmup     time.Duration `default:"500ms" help:"Length of the unmeasured run before it."`
-	Only       []string      `help:"Only these loads: single, pipelined, alone, idle." placeholder:"LOAD"`
+	Only       []string      `enum:"single,pipelined,alone,idle" help:"Only these: single, pipelined, alone, idle. Repeatable." placeholder:"LOAD"`
 	Pin        string        `default:"split" enum:"split,none" help:"split keeps the proxies on processor 0 and all else on processor 1."`
 	JSON       bool          `name:"json" help:"Print JSON instead of a table."`
 	Quiet      bool          `short:"q" help:"Say nothing while running."`
@@ -44,9 +46,13 @@ func (c *peersCommand) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
+	reserveThreads(1)
 	r, err := c.measure(ctx)
 	if r == nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		err = errInterrupted
 	}
 	if c.JSON {
 		return errors.Join(r.WriteJSON(out), err)

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"cacherouter/loadtest/load"
+	"cacherouter/loadtest/process"
 )
 
 // runCommand is the flags of "run".
@@ -28,6 +31,7 @@ type runCommand struct {
 	Threads  int           `default:"1" help:"Event loops of the generator."`
 	Seed     uint64        `default:"1" help:"Seed of the request mix."`
 	Fill     bool          `default:"true" negatable:"" help:"Set every key first, not counted."`
+	PID      int           `help:"Also measure what the process with this id uses, such as the target." placeholder:"ID"`
 	JSON     bool          `name:"json" help:"Print JSON instead of a table."`
 }
 
@@ -49,41 +53,77 @@ func (c *runCommand) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer s.Close()
+	reserveThreads(c.Threads)
 	if c.Fill {
 		if _, err := s.Fill(ctx); err != nil {
 			return fmt.Errorf("cannot fill %s: %w", c.Target, err)
 		}
 	}
-	r, err := s.Run(ctx, load.Extent{Duration: c.Duration, Requests: c.Requests})
+	o, err := c.offer(ctx, s)
 	if ctx.Err() != nil {
-		err = errors.Join(err, errors.New("interrupted; this is what was measured so far"))
+		err = errors.Join(err, errInterrupted)
 	}
-	return errors.Join(c.print(out, r), err)
+	return errors.Join(c.print(out, o), err)
 }
 
-func (c *runCommand) print(out io.Writer, r load.Result) error {
+var errInterrupted = errors.New("interrupted; this is what was measured until then")
+
+// outcome is what one run prints.
+type outcome struct {
+	Plan load.Plan `json:"plan"`
+	load.Result
+	Target *targetCost `json:"process,omitempty"`
+}
+
+// targetCost is what the watched process used.
+type targetCost struct {
+	PID      int     `json:"pid"`
+	CPU      float64 `json:"cpu_us"`           // per request
+	Switches float64 `json:"context_switches"` // per request
+}
+
+func (c *runCommand) offer(ctx context.Context, s *load.Session) (outcome, error) {
+	o := outcome{Plan: c.plan()}
+	var meter *process.Meter
+	var err error
+	if c.PID != 0 {
+		if meter, err = process.StartMeter(c.PID); err != nil {
+			return o, err
+		}
+	}
+	o.Result, err = s.Run(ctx, load.Extent{Duration: c.Duration, Requests: c.Requests})
+	if meter == nil {
+		return o, err
+	}
+	spent, errMeter := meter.Spent()
+	n := float64(max(o.Answered(), 1))
+	o.Target = &targetCost{c.PID, spent.CPU.Seconds() * 1e6 / n, float64(spent.Switches) / n}
+	return o, errors.Join(err, errMeter)
+}
+
+func (c *runCommand) print(out io.Writer, o outcome) error {
 	if !c.JSON {
-		return printResult(out, c.plan(), r)
+		return o.writeText(out)
 	}
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
-	return e.Encode(struct {
-		Plan load.Plan `json:"plan"`
-		load.Result
-	}{c.plan(), r})
+	return e.Encode(o)
 }
 
-func printResult(out io.Writer, p load.Plan, r load.Result) error {
+func (o outcome) writeText(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	p, l := o.Plan, o.Latency
 	fmt.Fprintf(w, "target\t%s, %d connections, pipeline %d, %d keys, %d-byte values, sets:gets %d:%d\n",
 		p.Target, p.Connections, p.Pipeline, p.Keys, p.ValueSize, p.Sets, p.Gets)
-	fmt.Fprintf(w, "sent\t%d requests in %.2f s: %d gets, %d sets\n", r.Requests(), r.Seconds, r.Gets, r.Sets)
-	fmt.Fprintf(w, "answered\t%d hits, %d misses, %d stored\n", r.Hits, r.Misses, r.Stored)
-	fmt.Fprintf(w, "failed\t%d errors, %d wrong, %d lost\n", r.Errors, r.Wrong, r.Lost)
-	fmt.Fprintf(w, "rate\t%.0f requests/s\n", r.Rate)
-	l := r.Latency
+	fmt.Fprintf(w, "sent\t%d requests in %.2f s: %d gets, %d sets\n", o.Requests(), o.Seconds, o.Gets, o.Sets)
+	fmt.Fprintf(w, "answered\t%d hits, %d misses, %d stored\n", o.Hits, o.Misses, o.Stored)
+	fmt.Fprintf(w, "failed\t%d errors, %d wrong, %d lost\n", o.Errors, o.Wrong, o.Lost)
+	fmt.Fprintf(w, "rate\t%.0f requests/s\n", o.Rate)
 	fmt.Fprintf(w, "latency\tmean %.0f, p50 %.0f, p90 %.0f, p99 %.0f, p99.9 %.0f, max %.0f us\n",
 		l.Mean, l.P50, l.P90, l.P99, l.P999, l.Max)
+	if t := o.Target; t != nil {
+		fmt.Fprintf(w, "process %d\t%.2f us of CPU, %.2f context switches per request\n", t.PID, t.CPU, t.Switches)
+	}
 	return w.Flush()
 }
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 package load
 
 import (
@@ -12,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience bounds one connect and the greeting.
-const patience = 5 * time.Second
+// patience bounds one connect, the greeting, and later each batch of requests.
+const patience = 10 * time.Second
 
 func dial(ctx context.Context, target string) (net.Conn, error) {
 	d := net.Dialer{Timeout: patience}

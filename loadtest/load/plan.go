@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package load offers memcached requests to a target and measures how they are answered.
 //
 // The load is a closed loop: each connection sends a batch of requests, waits until the whole

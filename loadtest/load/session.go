@@ -1,3 +1,5 @@
+//go:build linux
+
 package load
 
 import (
@@ -8,9 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 )
-
-// drain is how long a run waits for outstanding replies after its last request.
-const drain = 5 * time.Second
 
 // Session is a set of connections to one target, ready to run loads over. Its methods must not be
 // called concurrently.
@@ -76,7 +75,8 @@ func (s *Session) Fill(ctx context.Context) (Result, error) {
 func fillDepth(size int) int { return min(max(64<<10/(size+64), 1), 64) }
 
 // Run offers the plan's mix until the extent is reached or ctx is done, then waits for what is
-// outstanding. The result is valid also when ctx was done, and says what was measured so far. The
+// outstanding. A batch that is not answered within ten seconds is lost, with its connection; when
+// all connections are, the run ends. The result is valid also when ctx was done, and says what was measured so far. The
 // error is Result.Err, or says why nothing was run.
 func (s *Session) Run(ctx context.Context, x Extent) (Result, error) {
 	if err := x.validate(); err != nil {
@@ -104,7 +104,7 @@ func (s *Session) offer(ctx context.Context, d time.Duration, from func(lane int
 	begin := time.Now()
 	var running sync.WaitGroup
 	for i, l := range s.lanes {
-		running.Go(func() { tallies[i] = l.offer(from(i), &stop, drain) })
+		running.Go(func() { tallies[i] = l.offer(from(i), &stop) })
 	}
 	running.Wait()
 	took := time.Since(begin)

@@ -1,10 +1,11 @@
+//go:build linux
+
 package peers
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -13,41 +14,18 @@ import (
 	"cacherouter/loadtest/process"
 )
 
-// cost is what a process and this one, the generator, have used at some time.
-type cost struct {
-	cpu, own time.Duration
-	switches uint64
-}
-
-func readCost(pid int) (c cost, err error) {
-	if c.cpu, err = process.CPU(pid); err != nil {
-		return c, err
-	}
-	if c.own, err = process.CPU(os.Getpid()); err != nil {
-		return c, err
-	}
-	voluntary, forced, err := process.Switches(pid)
-	c.switches = voluntary + forced
-	return c, err
-}
-
-// since is the cost after b. The switches of a thread that ended in between are gone; that is not
-// let to make the number negative.
-func (c cost) since(b cost) cost {
-	return cost{c.cpu - b.cpu, c.own - b.own, c.switches - min(b.switches, c.switches)}
-}
-
-// sample divides the cost by the requests of r.
-func (c cost) sample(r load.Result) Sample {
+// newSample divides what the contender and the generator have used by the requests of r.
+func newSample(contender, generator process.Cost, r load.Result) Sample {
 	n := float64(max(r.Answered(), 1))
+	us := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 	return Sample{
-		CPU:       float64(c.cpu.Nanoseconds()) / 1e3 / n,
-		Load:      c.cpu.Seconds() / r.Seconds,
-		Switches:  float64(c.switches) / n,
+		CPU:       us(contender.CPU) / n,
+		Load:      contender.CPU.Seconds() / r.Seconds,
+		Switches:  float64(contender.Switches) / n,
 		Rate:      r.Rate,
 		P50:       r.Latency.P50,
 		P99:       r.Latency.P99,
-		Generator: float64(c.own.Nanoseconds()) / 1e3 / n,
+		Generator: us(generator.CPU) / n,
 	}
 }
 
@@ -163,6 +141,9 @@ func (r *Report) WriteText(out io.Writer) error {
 	for _, o := range r.Outcomes {
 		shape := fmt.Sprintf("%d conns, pipeline %d", o.Shape.Connections, o.Shape.Pipeline)
 		for i, m := range o.Medians {
+			if len(o.Samples[i]) == 0 {
+				continue
+			}
 			fmt.Fprintf(w, "%s\t%s\t%.2f\t%.0f%%\t%.0f\t%.0f\t%.0f\t%.2f\t%.2f\t\n", shape, r.Contenders[i],
 				m.CPU, 100*m.Load, m.Rate, m.P50, m.P99, m.Switches, m.Generator)
 		}
@@ -174,16 +155,22 @@ func (r *Report) WriteText(out io.Writer) error {
 }
 
 func (r *Report) writeVerdicts(out io.Writer) error {
-	fmt.Fprintf(out, "\n%s / %s, medians of %d pairs of %.0f s runs:\n", r.Contenders[0], r.Contenders[1], r.Pairs, r.Seconds)
+	fmt.Fprintf(out, "\n%s / %s, medians over pairs of %.1f s runs:\n", r.Contenders[0], r.Contenders[1], r.Seconds)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, o := range r.Outcomes {
-		fmt.Fprintf(w, "%s, %d conns, pipeline %d\t%.3f\t(pairs %.3f-%.3f)\ttarget <= %.2f\t%s\n", o.Shape.Measure,
-			o.Shape.Connections, o.Shape.Pipeline, o.Ratio, o.Low, o.High, o.Shape.Target, verdict(o.Met()))
+		o.writeVerdict(w)
 	}
 	for _, i := range r.Idle {
 		i.write(w)
 	}
 	return w.Flush()
+}
+
+func (o Outcome) writeVerdict(w io.Writer) {
+	if pairs := min(len(o.Samples[0]), len(o.Samples[1])); pairs > 0 {
+		fmt.Fprintf(w, "%s, %d conns, pipeline %d\t%.3f\t(%d pairs, %.3f-%.3f)\ttarget <= %.2f\t%s\n", o.Shape.Measure,
+			o.Shape.Connections, o.Shape.Pipeline, o.Ratio, pairs, o.Low, o.High, o.Shape.Target, verdict(o.Met()))
+	}
 }
 
 func verdict(met bool) string {

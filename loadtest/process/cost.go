@@ -1,3 +1,5 @@
+//go:build linux
+
 package process
 
 import (
@@ -22,21 +24,49 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// Switches is how often threads of the process gave the processor up: of their own accord because
-// they waited, and because the scheduler took it. Threads that ended are not counted.
-func Switches(pid int) (voluntary, forced uint64, err error) {
-	tasks, err := tasks(pid)
+// Cost is what a process used in some time.
+type Cost struct {
+	CPU      time.Duration // processor time of all threads
+	Switches uint64        // context switches of threads that lived on: they waited, or had to yield
+}
+
+// Meter measures what a process uses from a moment on.
+type Meter struct {
+	pid   int
+	began Cost
+}
+
+// StartMeter begins to measure the process.
+func StartMeter(pid int) (*Meter, error) {
+	began, err := total(pid)
+	return &Meter{pid, began}, err
+}
+
+// Spent is the cost since the start of m.
+func (m *Meter) Spent() (Cost, error) {
+	now, err := total(m.pid)
+	// The switches of a thread that ended are gone with it; they must not make the difference wrap.
+	return Cost{now.CPU - m.began.CPU, now.Switches - min(m.began.Switches, now.Switches)}, err
+}
+
+// total is the cost of the process since it started.
+func total(pid int) (Cost, error) {
+	used, err := CPU(pid)
 	if err != nil {
-		return 0, 0, err
+		return Cost{}, err
 	}
-	for _, task := range tasks {
-		v, errV := statusField(task, "voluntary_ctxt_switches")
-		f, errF := statusField(task, "nonvoluntary_ctxt_switches")
-		if errV == nil && errF == nil {
-			voluntary, forced = voluntary+v, forced+f
-		}
+	threads, err := tasks(pid)
+	c := Cost{CPU: used}
+	for _, thread := range threads {
+		c.Switches += statusOrZero(thread, "voluntary_ctxt_switches") + statusOrZero(thread, "nonvoluntary_ctxt_switches")
 	}
-	return voluntary, forced, nil
+	return c, err
+}
+
+// statusOrZero is for a thread that may have ended since it was listed.
+func statusOrZero(dir, name string) uint64 {
+	n, _ := statusField(dir, name)
+	return n
 }
 
 // Resident is the physical memory of the process in bytes.

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package process starts the programs a load test needs, watches what they cost and ends them.
 //
 // A child is ended by its id, dies with this process even when that is killed, and is in its own

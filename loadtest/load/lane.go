@@ -1,3 +1,5 @@
+//go:build linux
+
 package load
 
 import (
@@ -14,9 +16,11 @@ import (
 
 const (
 	readSize   = 64 << 10
-	pollEvery  = 50 * time.Millisecond // how often an idle lane looks at the stop flag
+	pollEvery  = 50 * time.Millisecond // how often a lane looks for batches that are late
 	eventBatch = 256
 )
+
+var errLate = errors.New("no reply in time")
 
 // lane is one thread that drives its share of the connections: one wait per turn, one read for
 // each ready connection, one write for each batch.
@@ -28,10 +32,12 @@ type lane struct {
 	buf     []byte
 	events  []unix.EpollEvent
 	origin  time.Time
+	limit   time.Duration // how long a batch may take
 
 	tally *tally
-	next  func() (call, bool)
+	next  source
 	now   int64 // set once a turn, nanoseconds since origin
+	check int64 // when to look for batches that are out of patience
 	busy  int   // clients that wait for replies
 }
 
@@ -41,7 +47,7 @@ func newLane(keys *keyspace, depth int) (*lane, error) {
 		return nil, fmt.Errorf("cannot create epoll descriptor: %w", err)
 	}
 	return &lane{
-		poll: poll, keys: keys, depth: depth, origin: time.Now(),
+		poll: poll, keys: keys, depth: depth, origin: time.Now(), limit: patience,
 		buf: make([]byte, readSize), events: make([]unix.EpollEvent, eventBatch),
 	}, nil
 }
@@ -72,8 +78,8 @@ func (l *lane) close() {
 }
 
 // offer sends what next yields until it yields nothing or stop is set, and waits for the replies
-// that are then outstanding, at most for drain.
-func (l *lane) offer(next func() (call, bool), stop *atomic.Bool, drain time.Duration) *tally {
+// that are then outstanding.
+func (l *lane) offer(next source, stop *atomic.Bool) *tally {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	l.tally, l.busy = newTally(), 0
@@ -89,13 +95,8 @@ func (l *lane) offer(next func() (call, bool), stop *atomic.Bool, drain time.Dur
 			l.ask(c)
 		}
 	}
-	for patience := int64(-1); l.busy > 0; l.turn() {
-		if patience < 0 && stop.Load() {
-			patience = l.clock() + int64(drain)
-		}
-		if patience >= 0 && l.now > patience {
-			l.abandon(fmt.Errorf("no reply within %v", drain))
-		}
+	for l.busy > 0 {
+		l.turn()
 	}
 	return l.tally
 }
@@ -116,8 +117,12 @@ func (l *lane) turn() {
 	n, err := l.wait()
 	l.now = l.clock()
 	if err != nil {
-		l.abandon(err)
+		l.abandon(fmt.Errorf("cannot wait for replies: %w", err), l.now)
 		return
+	}
+	if l.now >= l.check {
+		l.check = l.now + int64(pollEvery)
+		l.abandon(errLate, l.now-int64(l.limit))
 	}
 	for _, e := range l.events[:n] {
 		c := l.clients[e.Fd]
@@ -134,7 +139,7 @@ func (l *lane) turn() {
 }
 
 func (l *lane) wait() (int, error) {
-	n, err := unix.EpollWait(l.poll, l.events, int(pollEvery/time.Millisecond))
+	n, err := waitRaw(l.poll, l.events, int(pollEvery/time.Millisecond))
 	if errors.Is(err, unix.EINTR) {
 		return 0, nil
 	}
@@ -143,7 +148,7 @@ func (l *lane) wait() (int, error) {
 
 // readable reads once, takes the whole replies, and sends the next batch when this one is answered.
 func (l *lane) readable(c *client) {
-	n, err := unix.Read(c.fd, l.space(c))
+	n, err := readRaw(c.fd, l.space(c))
 	switch {
 	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR):
 		return
@@ -201,7 +206,7 @@ func (l *lane) consume(c *client, data []byte) (taken, want int, err error) {
 
 // write sends what it can of c's batch; the rest waits until the socket is writable.
 func (l *lane) write(c *client) {
-	n, err := unix.Write(c.fd, c.out[c.sent:])
+	n, err := writeRaw(c.fd, c.out[c.sent:])
 	if err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
 		l.drop(c, fmt.Errorf("cannot write request: %w", err))
 		return
@@ -236,9 +241,10 @@ func (l *lane) drop(c *client, why error) {
 	unix.Close(c.fd)
 }
 
-func (l *lane) abandon(why error) {
+// abandon drops the clients that have waited since before the given time.
+func (l *lane) abandon(why error, before int64) {
 	for _, c := range l.clients {
-		if !c.closed && c.waiting() > 0 {
+		if !c.closed && c.waiting() > 0 && c.since <= before {
 			l.drop(c, why)
 		}
 	}
