@@ -41,7 +41,7 @@ func (t *Table) Without(name string) (*Table, error) {
 	if err := next.finish(); err != nil {
 		return nil, err
 	}
-	next.change(t, next.removeFrom(t, id))
+	next.change(t, next.removeFrom(id))
 	return next, nil
 }
 
@@ -95,21 +95,19 @@ func (t *Table) addTo(id int) func(uint64, row) row {
 
 // removeFrom returns how a row changes when a server leaves: the others move up, and the best of the rest comes last. The server with the
 // highest identifier has taken over that of the one which left.
-func (t *Table) removeFrom(before *Table, id int) func(uint64, row) row {
+func (t *Table) removeFrom(id int) func(uint64, row) row {
 	renamed := len(t.seeds)
 	return func(key uint64, r row) row {
-		if i := r.position(id); i >= 0 {
-			last := r[depth-1]
-			copy(r[i:], r[i+1:])
+		left := r.position(id)
+		if left >= 0 {
+			copy(r[left:], r[left+1:])
 			r[depth-1] = unused
-			if len(t.seeds) >= depth {
-				r[depth-1] = uint16(t.following(key, before.bid(key, int(last))).id)
-			}
 		}
-		for i, held := range r {
-			if int(held) == renamed && renamed != id {
-				r[i] = uint16(id)
-			}
+		if i := r.position(renamed); i >= 0 {
+			r[i] = uint16(id)
+		}
+		if left >= 0 && len(t.seeds) >= depth {
+			r[depth-1] = uint16(t.following(key, t.bid(key, int(r[depth-2]))).id)
 		}
 		return r
 	}

@@ -1,0 +1,164 @@
+package rendezvous
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// homes returns the name of the home of every slot.
+func (t *Table) homes() []string {
+	names := make([]string, t.slots)
+	for slot := range names {
+		names[slot] = t.names[t.home(slot)]
+	}
+	return names
+}
+
+// Only keys of the changed server move: over every single addition, removal and weight step of 1 to 64 servers, no other slot changes its home.
+func TestNoCollateralMoves(t *testing.T) {
+	f := func(before []string, after *Table, changed string) {
+		t.Helper()
+		for slot, home := range after.homes() {
+			if was := before[slot]; was != home && was != changed && home != changed {
+				t.Fatalf("%d servers, %s changed: slot %d went from %s to %s", after.Len(), changed, slot, was, home)
+			}
+		}
+	}
+	const slots = 512
+	for n := 1; n <= 64; n++ {
+		weights := benchWeights(n)
+		table := mustNew(t, benchNames(n), weights, slots)
+		before := table.homes()
+		f(before, mustNew(t, append(benchNames(n), "new:11211"), append(slices.Clone(weights), 3), slots), "new:11211")
+		for i, name := range table.names {
+			if n > 1 {
+				f(before, mustNew(t, slices.Delete(benchNames(n), i, i+1), slices.Delete(slices.Clone(weights), i, i+1), slots), name)
+			}
+			for _, step := range []int{-1, 1} {
+				if weights[i]+step >= 1 {
+					changed := slices.Clone(weights)
+					changed[i] += step
+					f(before, mustNew(t, benchNames(n), changed, slots), name)
+				}
+			}
+		}
+	}
+}
+
+// When a server leaves, the others keep their order in every slot, all the way down.
+func TestOrderOfSurvivorsIsStable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names, weights := drawServers(t, 30)
+		names = append(names, "gone:11211")
+		if weights != nil {
+			weights = append(weights, 5)
+		}
+		before, err := NewSlots(names, weights, testSlots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := before.Without("gone:11211")
+		if err != nil {
+			t.Fatal(err)
+		}
+		slot := rapid.IntRange(0, testSlots-1).Draw(t, "slot")
+		want := slices.DeleteFunc(before.ranking(slot, len(names)), func(name string) bool { return name == "gone:11211" })
+		if got := after.ranking(slot, len(names)); !slices.Equal(got, want) {
+			t.Fatalf("slot %d: %v, want %v", slot, got, want)
+		}
+	})
+}
+
+// Whatever the history of changes, the table is the one that New builds from the servers that remain.
+func TestChangesEqualRebuilding(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names, weights := drawServers(t, 60)
+		table, err := NewSlots(names, weights, testSlots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for step := range rapid.IntRange(1, 8).Draw(t, "steps") {
+			name := rapid.SampledFrom(table.names).Draw(t, "name")
+			weight := rapid.IntRange(1, 12).Draw(t, "weight")
+			switch kind := rapid.IntRange(0, 2).Draw(t, "kind"); {
+			case kind == 0:
+				table, err = table.With(fmt.Sprint("new", step), weight)
+			case kind == 1 && table.Len() > 1:
+				table, err = table.Without(name)
+			default:
+				table, err = table.Reweight(name, weight)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			rebuilt, err := NewSlots(table.names, table.weights, testSlots)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameTables(t, table, rebuilt)
+		}
+	})
+}
+
+func sameTables(t *rapid.T, got, want *Table) {
+	t.Helper()
+	if got.Digest() != want.Digest() {
+		t.Fatal("digests differ")
+	}
+	for slot := range testSlots {
+		if a, b := got.ranking(slot, depth), want.ranking(slot, depth); !slices.Equal(a, b) {
+			t.Fatalf("slot %d: %v, rebuilt %v", slot, a, b)
+		}
+	}
+}
+
+func TestChangesThatAreRefused(t *testing.T) {
+	table := mustNew(t, []string{"a"}, nil, testSlots)
+	f := func(_ *Table, err error) {
+		t.Helper()
+		if err == nil {
+			t.Error("no error")
+		}
+	}
+	f(table.With("a", 1))
+	f(table.With("", 1))
+	f(table.With("b", 0))
+	f(table.Without("b"))
+	f(table.Without("a"))
+	f(table.Reweight("b", 1))
+	f(table.Reweight("a", 65536))
+	f(mustNew(t, benchNames(256), nil, 256).With("one-more", 1))
+}
+
+// A table of New's size is even to 3 % with 100 servers and to 11 % with 1,000, and weights are kept to 3 % of each server's share.
+func TestEvenness(t *testing.T) {
+	f := func(names []string, weights []int, most float64) {
+		t.Helper()
+		table, err := NewDirect(names, weights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := table.worstShare(); got > most {
+			t.Errorf("%d servers from %s: the worst has %.3f times its share, want at most %.3f", len(names), names[0], got, most)
+		}
+	}
+	f(benchNames(10), nil, 1.01)
+	f(benchNames(10), benchWeights(10), 1.01)
+	f(benchNames(100), nil, 1.03)
+}
+
+// worstShare is the largest ratio of a server's slots to its fair share.
+func (t *Table) worstShare() float64 {
+	total := 0
+	for _, w := range t.weights {
+		total += w
+	}
+	worst := 0.0
+	for i, n := range t.Shares() {
+		worst = max(worst, float64(n)*float64(total)/float64(t.slots*t.weights[i]))
+	}
+	return worst
+}
