@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"cacherouter/loadtest/load"
@@ -185,15 +186,18 @@ func (s *stage) pin() error {
 	return nil
 }
 
+// tearDown stops everything at once: a memcached takes a second to notice.
 func (s *stage) tearDown() {
+	var stopping sync.WaitGroup
 	for _, c := range s.contenders[:2] {
 		if c.server != nil {
-			c.server.Stop()
+			stopping.Go(c.server.Stop)
 		}
 	}
 	for _, m := range s.servers {
-		m.Stop()
+		stopping.Go(m.Stop)
 	}
+	stopping.Wait()
 	os.RemoveAll(s.dir)
 }
 

@@ -1,0 +1,182 @@
+//go:build linux
+
+package peers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cacherouter/internal/memcachedtest"
+	"cacherouter/loadtest/load"
+	"cacherouter/loadtest/process"
+)
+
+func sampleOf(cpu, p50 float64) Sample { return Sample{CPU: cpu, P50: p50} }
+
+func TestRatioIsTheMedianOfThePairs(t *testing.T) {
+	f := func(m Measure, ours, against []Sample, want, low, high float64) {
+		t.Helper()
+		o := Outcome{Shape: Shape{Measure: m, Target: 0.8}, Samples: [3][]Sample{ours, against, nil}}
+		o.conclude()
+		if o.Ratio != want || o.Low != low || o.High != high || o.Met() != (want > 0 && want <= 0.8) {
+			t.Errorf("ratio %v (%v-%v), met %v; want %v (%v-%v)", o.Ratio, o.Low, o.High, o.Met(), want, low, high)
+		}
+	}
+	a, b, c := sampleOf(10, 1), sampleOf(30, 2), sampleOf(20, 5)
+	f(CPU, []Sample{a, a, a}, []Sample{b, a, c}, 0.5, 10.0/30, 1)
+	f(P50, []Sample{a, a, a}, []Sample{b, a, c}, 0.5, 0.2, 1)
+	f(CPU, []Sample{a, c}, []Sample{a, a}, 1.5, 1, 2)
+	f(CPU, []Sample{a, c}, []Sample{c}, 0.5, 0.5, 0.5)
+	f(CPU, []Sample{a}, nil, 0, 0, 0)
+	f(CPU, []Sample{{CPU: 8}}, []Sample{{CPU: 10}}, 0.8, 0.8, 0.8)
+}
+
+func TestMedian(t *testing.T) {
+	f := func(want float64, v ...float64) {
+		t.Helper()
+		before := append([]float64(nil), v...)
+		if got := median(v); got != want {
+			t.Errorf("median of %v is %v, want %v", v, got, want)
+		}
+		if !cmp.Equal(before, append([]float64(nil), v...)) {
+			t.Errorf("median changed its argument to %v", v)
+		}
+	}
+	f(0)
+	f(7, 7)
+	f(2, 3, 1, 2)
+	f(2.5, 4, 1, 3, 2)
+}
+
+func TestSampleDividesByTheAnsweredRequests(t *testing.T) {
+	r := load.Result{
+		Counts: load.Counts{Gets: 90, Sets: 30, Lost: 20}, Seconds: 2, Rate: 50,
+		Latency: load.Latency{P50: 5, P99: 9},
+	}
+	got := newSample(process.Cost{CPU: time.Millisecond, Switches: 25}, process.Cost{CPU: 2 * time.Millisecond}, r)
+	want := Sample{CPU: 10, Load: 0.0005, Switches: 0.25, Rate: 50, P50: 5, P99: 9, Generator: 20}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestContendersTakeTurnsInGoingFirst(t *testing.T) {
+	if turns(0) != [3]int{0, 1, 2} || turns(1) != [3]int{1, 0, 2} || turns(2) != turns(0) {
+		t.Errorf("turns are %v, %v, %v", turns(0), turns(1), turns(2))
+	}
+}
+
+// brief is a comparison of nutcracker with itself: the real one, but short.
+func brief(t *testing.T) Config {
+	t.Helper()
+	memcachedtest.Need(t, "memcached")
+	memcachedtest.Need(t, "nutcracker")
+	return Config{
+		Ours: Nutcracker, Against: Nutcracker, Pairs: 2, Duration: 50 * time.Millisecond,
+		Shapes: []Shape{{"brief", 4, 2, 100, CPU, 1000}},
+	}
+}
+
+func TestCompareMeasuresAllContenders(t *testing.T) {
+	r, err := Compare(t.Context(), brief(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := r.Outcomes[0]
+	for i, samples := range o.Samples {
+		if len(samples) != 2 {
+			t.Errorf("%s has %d samples, want 2", r.Contenders[i], len(samples))
+		}
+		for _, s := range samples {
+			if s.CPU <= 0 || s.CPU > 1e5 || s.Load <= 0 || s.Rate <= 0 || s.P50 <= 0 || s.P99 < s.P50 || s.Generator <= 0 {
+				t.Errorf("%s has a sample %+v", r.Contenders[i], s)
+			}
+		}
+	}
+	if !o.Met() {
+		t.Errorf("ratio is %v", o.Ratio)
+	}
+	checkForms(t, r)
+}
+
+// checkForms makes sure that both forms of a report say the same.
+func checkForms(t *testing.T, r *Report) {
+	t.Helper()
+	var text, data bytes.Buffer
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"4 conns, pipeline 2", "nutcracker (as ours)", "memcached", "2 pairs", "target <= 1000.00", "met"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("table does not say %q:\n%s", want, &text)
+		}
+	}
+	var back Report
+	if err := r.WriteJSON(&data); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data.Bytes(), &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(*r, back); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestIdleClientsAreHeldAndMeasured(t *testing.T) {
+	c := brief(t)
+	all, err := MeasureIdle(t.Context(), c, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 {
+		t.Fatalf("%d contenders, want 2", len(all))
+	}
+	for _, i := range all {
+		if i.Clients != 100 || i.Before == 0 || i.Served < i.Before || !i.Met() {
+			t.Errorf("%+v", i)
+		}
+	}
+}
+
+func TestEndOfContextKeepsTheReport(t *testing.T) {
+	c := brief(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c.Pairs, c.Duration = 1000, 20*time.Millisecond
+	said := 0
+	c.Progress = func(string) {
+		if said++; said == 5 {
+			cancel()
+		}
+	}
+	r, err := Compare(ctx, c)
+	if err == nil || r == nil {
+		t.Fatalf("report %v, error %v; want both", r, err)
+	}
+	if o := r.Outcomes[0]; len(o.Samples[0]) == 0 || len(o.Samples[0]) > 2 || o.Ratio <= 0 {
+		t.Errorf("outcome is %+v", o)
+	}
+}
+
+func TestContendersThatCannotBeStarted(t *testing.T) {
+	f := func(change func(*Config), want string) {
+		t.Helper()
+		c := brief(t)
+		change(&c)
+		r, err := Compare(t.Context(), c)
+		if r != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("report %v, error %v; want one about %q", r, err, want)
+		}
+	}
+	f(func(c *Config) { c.Ours = "" }, "missing")
+	f(func(c *Config) { c.Pairs = 0 }, "0 pairs")
+	f(func(c *Config) { c.Ours = "/nonexistent/router" }, "cannot start cacherouter")
+	f(func(c *Config) { c.Ours = "/bin/false" }, "cannot start cacherouter: it ended")
+}

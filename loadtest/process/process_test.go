@@ -1,0 +1,189 @@
+//go:build linux
+
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cacherouter/internal/memcachedtest"
+)
+
+// shell is a child that runs a script.
+func shell(script string) Command {
+	return Command{Name: "script", Path: "sh", Args: []string{"-c", script}}
+}
+
+func start(t *testing.T, c Command) *Process {
+	t.Helper()
+	p, err := Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	return p
+}
+
+func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+func TestStopEndsTheChildAndReturnsWhenItIsGone(t *testing.T) {
+	f := func(name, script string) {
+		t.Helper()
+		c := shell(script)
+		c.Ready = func(line string) bool { return line == "ready" }
+		p := start(t, c)
+		if gone(p.ID()) {
+			t.Errorf("%s: child is gone before it was stopped", name)
+		}
+		p.Stop()
+		if !gone(p.ID()) {
+			t.Errorf("%s: child %d lives on", name, p.ID())
+		}
+		p.Stop()
+	}
+	f("obedient", "echo starting; echo ready; exec sleep 60")
+	f("stubborn", "trap '' TERM; echo ready; while :; do sleep 1 & wait; done")
+}
+
+func TestStartSaysWhyItFailed(t *testing.T) {
+	f := func(c Command, want ...string) {
+		t.Helper()
+		_, err := Start(t.Context(), c)
+		for _, w := range want {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("error is %v, want one with %q", err, w)
+			}
+		}
+	}
+	ended := shell("echo bad flag >&2; exit 1")
+	ended.Ready = func(string) bool { return false }
+	f(ended, "cannot start script", "it ended", "bad flag")
+	f(Command{Name: "ghost", Path: "/nonexistent/ghost"}, "cannot start ghost", "no such file")
+}
+
+func TestEndOfContextEndsTheStart(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := shell("echo one; exec sleep 60")
+	c.Ready = func(string) bool { cancel(); return false }
+	if _, err := Start(ctx, c); !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestMeterSeesTheProcessorTimeThatAChildUses(t *testing.T) {
+	busy := shell("echo ready; while :; do :; done")
+	busy.Ready = func(line string) bool { return line == "ready" }
+	p := start(t, busy)
+	m, err := StartMeter(p.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c Cost
+	for begin := time.Now(); c.CPU < 20*time.Millisecond; {
+		if c, err = m.Spent(); err != nil {
+			t.Fatal(err)
+		}
+		if wall := time.Since(begin); c.CPU > wall+time.Second || wall > 30*time.Second {
+			t.Fatalf("one thread used %v in %v", c.CPU, wall)
+		}
+	}
+}
+
+func TestMeterAgreesWithTheKernelsAccountOfThisProcess(t *testing.T) {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	used, err := CPU(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	if diff := used - account; diff < -time.Second || diff > time.Second {
+		t.Errorf("clock says %v, getrusage %v", used, account)
+	}
+}
+
+func TestResidentGrowsWithTheMemoryInUse(t *testing.T) {
+	before, err := Resident(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 64 << 20
+	used, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_POPULATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(used)
+	after, err := Resident(os.Getpid())
+	if err != nil || after < before+size/2 {
+		t.Errorf("%d bytes before, %d after using %d more, %v", before, after, size, err)
+	}
+}
+
+func TestPinBindsAllThreads(t *testing.T) {
+	server, err := StartMemcached(t.Context(), t.TempDir(), 4)
+	if err != nil {
+		notInstalled(t, err)
+	}
+	defer server.Stop()
+	if err := Pin(server.ID(), 0); err != nil {
+		t.Fatal(err)
+	}
+	threads, err := tasks(server.ID())
+	if err != nil || len(threads) < 4 {
+		t.Fatalf("%d threads, %v", len(threads), err)
+	}
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread + "/status")
+		if err != nil || !strings.Contains(string(text), "Cpus_allowed_list:\t0\n") {
+			t.Errorf("%s is not bound to processor 0: %v", thread, err)
+		}
+	}
+}
+
+func TestMeasuringAProcessThatIsGoneIsAnError(t *testing.T) {
+	p := start(t, shell(":"))
+	p.Stop()
+	if _, err := StartMeter(p.ID()); err == nil {
+		t.Error("a meter was started on a process that is gone")
+	}
+	if _, err := Resident(p.ID()); err == nil {
+		t.Error("a process that is gone has memory")
+	}
+	if err := Pin(p.ID(), 0); err == nil {
+		t.Error("a process that is gone was pinned")
+	}
+}
+
+func TestNutcrackerServes(t *testing.T) {
+	server, err := StartMemcached(t.Context(), t.TempDir(), 1)
+	if err != nil {
+		notInstalled(t, err)
+	}
+	defer server.Stop()
+	proxy, err := StartNutcracker(t.Context(), t.TempDir(), []string{server.Addr})
+	if err != nil {
+		notInstalled(t, err)
+	}
+	defer proxy.Stop()
+	if !answers(server.Addr) || !answers(proxy.Addr) {
+		t.Errorf("nobody serves at %s or %s", server.Addr, proxy.Addr)
+	}
+}
+
+// notInstalled skips a test for want of a program; any other error fails it.
+func notInstalled(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, ErrNotInstalled) {
+		t.Fatal(err)
+	}
+	memcachedtest.Missing(t, err.Error())
+}
