@@ -80,25 +80,40 @@ func (p *epoll) poll(_ *Loop, d time.Duration) (int, error) {
 	return n, nil
 }
 
-// collect fetches events. Without waiting it is a raw system call, since it does not
-// sleep; with waiting it must be one that the scheduler knows of.
+// nap is how long collect waits without telling the Go scheduler.
+const nap = time.Millisecond
+
+// collect fetches events, waiting at most d. The first millisecond of waiting is a raw
+// system call like all others: to the scheduler the loop is still running. At load gaps
+// are shorter than that, and telling the scheduler of each would keep its monitor thread
+// awake, which costs more than the waiting. A garbage collection that must stop the loop
+// sends it a signal, which ends the call. Only a longer sleep is a real system call, so
+// that an idle loop holds no processor.
 func (p *epoll) collect(d time.Duration) (int, error) {
-	if d == 0 {
-		n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), maxEvents, 0, 0, 0)
-		if errno != 0 && errno != unix.EINTR {
-			return 0, os.NewSyscallError("epoll_wait", errno)
-		}
-		if errno != 0 {
-			return 0, nil
-		}
-		return int(n), nil
+	n, err := p.rawWait(min(d, nap))
+	if n > 0 || err != nil || d <= nap {
+		return n, err
 	}
-	n, err := unix.EpollWait(p.fd, p.events[:], int((d+time.Millisecond-1)/time.Millisecond))
+	n, err = unix.EpollWait(p.fd, p.events[:], milliseconds(d-nap))
 	if err == unix.EINTR {
 		return 0, nil
 	}
 	return n, os.NewSyscallError("epoll_wait", err)
 }
+
+func (p *epoll) rawWait(d time.Duration) (int, error) {
+	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), maxEvents, uintptr(milliseconds(d)), 0, 0)
+	switch errno {
+	case 0:
+		return int(n), nil
+	case unix.EINTR:
+		return 0, nil
+	}
+	return 0, os.NewSyscallError("epoll_wait", errno)
+}
+
+// milliseconds rounds up, so that a timer that is due later is not polled for.
+func milliseconds(d time.Duration) int { return int((d + time.Millisecond - 1) / time.Millisecond) }
 
 func (p *epoll) handOut(e *unix.EpollEvent) {
 	fd := int(e.Fd)

@@ -82,6 +82,15 @@ func TestPauseHoldsRepliesUntilResume(t *testing.T) {
 	}
 }
 
+func TestUnixSocketServerComesBack(t *testing.T) {
+	s := StartUnix(t)
+	before := s.Stat("cmd_set")
+	s.Restart()
+	if after := s.Stat("cmd_set"); before != 0 || after != 0 {
+		t.Errorf("cmd_set = %d, then %d; want 0", before, after)
+	}
+}
+
 func TestProxyFaults(t *testing.T) {
 	s := Start(t)
 	p := Proxy(t, s.Addr())
@@ -142,6 +151,20 @@ func TestProxyRefusesAndComesBack(t *testing.T) {
 		t.Errorf("dial under Refuse: %v", err)
 	}
 	p.Set(Pass)
+	wantReply(t, dial(t, p.Addr()), "mn\r\n", "MN\r\n")
+}
+
+func TestProxyCutEndsWhatIsOpen(t *testing.T) {
+	p := Proxy(t, Start(t).Addr())
+	c := dial(t, p.Addr())
+	wantReply(t, c, "mn\r\n", "MN\r\n")
+	if n := p.Conns(); n != 1 {
+		t.Errorf("%d connections are open, want 1", n)
+	}
+	p.Cut()
+	if got, err := ask(t, c, "mn\r\n"); err == nil {
+		t.Errorf("a cut connection still answers %q", got)
+	}
 	wantReply(t, dial(t, p.Addr()), "mn\r\n", "MN\r\n")
 }
 

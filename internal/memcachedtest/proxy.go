@@ -79,6 +79,13 @@ func (p *FaultProxy) Set(f Fault) {
 	}
 }
 
+// Cut closes every open connection and leaves the fault, and the listener, as they are.
+func (p *FaultProxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cutLocked()
+}
+
 // Conns returns how many client connections are open.
 func (p *FaultProxy) Conns() int {
 	p.mu.Lock()
@@ -105,6 +112,10 @@ func (p *FaultProxy) listenLocked() {
 
 func (p *FaultProxy) refuseLocked() {
 	p.listener.Close()
+	p.cutLocked()
+}
+
+func (p *FaultProxy) cutLocked() {
 	for client, up := range p.pairs {
 		client.Close()
 		up.Close()

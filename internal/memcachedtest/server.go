@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,6 +58,16 @@ func StartLater(tb testing.TB, args ...string) *Server {
 	return s
 }
 
+// StartUnix starts memcached on a unix socket instead; its Addr is unix: and the path.
+func StartUnix(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	Need(tb, "memcached")
+	s := &Server{tb: tb, addr: unixPrefix + filepath.Join(tb.TempDir(), "memcached.sock"), args: args}
+	tb.Cleanup(s.cleanup)
+	s.Restart()
+	return s
+}
+
 // Addrs returns the addresses of servers, in order.
 func Addrs(servers []*Server) []string {
 	addrs := make([]string, len(servers))
@@ -66,7 +77,7 @@ func Addrs(servers []*Server) []string {
 	return addrs
 }
 
-// Addr returns host:port; it stays the same for the life of the Server.
+// Addr returns host:port, or unix:/path for a server of StartUnix; it stays the same for the life of the Server.
 func (s *Server) Addr() string { return s.addr }
 
 // PID returns the process id of the running server, 0 while it is stopped.
@@ -92,11 +103,7 @@ func (s *Server) Stop() {
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.Stop()
-	_, port, err := net.SplitHostPort(s.addr)
-	if err != nil {
-		s.tb.Fatalf("cannot split %q: %v", s.addr, err)
-	}
-	cmd := exec.Command("memcached", s.commandLine(port)...)
+	cmd := exec.Command("memcached", s.commandLine()...)
 	cmd.Stderr = &s.log
 	if err := cmd.Start(); err != nil {
 		s.tb.Fatalf("cannot start memcached: %v", err)
@@ -125,12 +132,27 @@ func (s *Server) signal(sig syscall.Signal) {
 	}
 }
 
-func (s *Server) commandLine(port string) []string {
-	args := []string{"-l", "127.0.0.1", "-p", port, "-U", "0", "-t", "2"}
+func (s *Server) commandLine() []string {
+	var args []string
+	if path, ok := strings.CutPrefix(s.addr, unixPrefix); ok {
+		args = []string{"-s", path}
+	} else {
+		host, port, _ := net.SplitHostPort(s.addr) // Reserve has made it
+		args = []string{"-l", host, "-p", port, "-U", "0"}
+	}
 	if os.Geteuid() == 0 {
 		args = append(args, "-u", "root")
 	}
-	return append(args, s.args...)
+	return append(append(args, "-t", "2"), s.args...)
+}
+
+const unixPrefix = "unix:"
+
+func dialServer(addr string, timeout time.Duration) (net.Conn, error) {
+	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
+		return net.DialTimeout("unix", path, timeout)
+	}
+	return net.DialTimeout("tcp", addr, timeout)
 }
 
 // waitReady returns once the server has answered one request.
@@ -151,7 +173,7 @@ func (s *Server) waitReady() {
 
 // answers tells whether a memcached, or something that speaks like one, replies to one version command at addr.
 func answers(addr string) bool {
-	c, err := net.DialTimeout("tcp", addr, time.Second)
+	c, err := dialServer(addr, time.Second)
 	if err != nil {
 		return false
 	}
@@ -175,7 +197,7 @@ func (s *Server) cleanup() {
 // Stat reads one number from the server's general statistics, such as cmd_get.
 func (s *Server) Stat(name string) int {
 	s.tb.Helper()
-	c, err := net.DialTimeout("tcp", s.addr, startTimeout)
+	c, err := dialServer(s.addr, startTimeout)
 	if err != nil {
 		s.tb.Fatalf("cannot reach memcached %s: %v", s.addr, err)
 	}
