@@ -42,7 +42,7 @@ func (r *Request) parseFlags(flags []byte) string {
 				break // me knows no flags but b
 			}
 			if r.NoReply {
-				return "CLIENT_ERROR duplicate flag"
+				return duplicateFlag(r.Verb)
 			}
 			r.NoReply = true
 			r.cutTo = len(r.Line) - len(rest)
@@ -54,6 +54,14 @@ func (r *Request) parseFlags(flags []byte) string {
 		}
 		flags = rest
 	}
+}
+
+// duplicateFlag is what memcached says of a flag that is there twice.
+func duplicateFlag(v Verb) string {
+	if v == MetaDelete || v == MetaArithmetic {
+		return "CLIENT_ERROR invalid or duplicate flag"
+	}
+	return "CLIENT_ERROR duplicate flag"
 }
 
 // Quiet reports whether a reply to a meta request with the flag q is kept from the

@@ -190,21 +190,22 @@ func (s *server) drain(ctx context.Context, signals <-chan os.Signal) {
 	if s.admin != nil {
 		s.admin.SetReady(false)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	select {
 	case <-time.After(time.Duration(s.cfg.DrainDelay)):
 	case <-signals:
 	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.cfg.DrainTimeout))
+	defer cancel()
+	hurried := make(chan struct{})
 	go func() {
+		defer close(hurried)
 		select {
 		case <-signals:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
-	ctx, stop := context.WithTimeout(ctx, time.Duration(s.cfg.DrainTimeout))
-	defer stop()
+	defer func() { cancel(); <-hurried }()
 	if err := s.router.Drain(ctx); err != nil {
 		s.log.Warn("drained", "err", err)
 	} else {
