@@ -136,6 +136,16 @@ func (r *Report) WriteJSON(out io.Writer) error {
 
 // WriteText writes r as a table.
 func (r *Report) WriteText(out io.Writer) error {
+	if len(r.Outcomes) > 0 {
+		if err := r.writeTable(out); err != nil {
+			return err
+		}
+		fmt.Fprintln(out)
+	}
+	return r.writeVerdicts(out)
+}
+
+func (r *Report) writeTable(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "load\tcontender\tCPU us/req\tbusy\treq/s\tp50 us\tp99 us\tswitches/req\tgenerator us/req\t")
 	for _, o := range r.Outcomes {
@@ -148,14 +158,11 @@ func (r *Report) WriteText(out io.Writer) error {
 				m.CPU, 100*m.Load, m.Rate, m.P50, m.P99, m.Switches, m.Generator)
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return r.writeVerdicts(out)
+	return w.Flush()
 }
 
 func (r *Report) writeVerdicts(out io.Writer) error {
-	fmt.Fprintf(out, "\n%s / %s, medians over pairs of %.1f s runs:\n", r.Contenders[0], r.Contenders[1], r.Seconds)
+	fmt.Fprintf(out, "%s / %s, medians over pairs of %.1f s runs:\n", r.Contenders[0], r.Contenders[1], r.Seconds)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, o := range r.Outcomes {
 		o.writeVerdict(w)
