@@ -40,10 +40,10 @@ func New(names []string, weights []int) (*Ring, error) {
 	return NewPoints(names, weights, DefaultPoints)
 }
 
-// NewPoints is New with a chosen number of points per unit of weight, at least 1. Rings with different numbers place keys differently.
+// NewPoints is New with a chosen number of points per unit of weight. Rings with different numbers place keys differently.
 func NewPoints(names []string, weights []int, points int) (*Ring, error) {
-	if points < 1 {
-		return nil, fmt.Errorf("cannot build ring: %d points per unit of weight: want at least 1", points)
+	if points < 1 || points > MaxPoints {
+		return nil, fmt.Errorf("cannot build ring: %d points per unit of weight: want 1 to %d", points, MaxPoints)
 	}
 	if err := check(names, weights); err != nil {
 		return nil, fmt.Errorf("cannot build ring: %w", err)
@@ -55,9 +55,10 @@ func NewPoints(names []string, weights []int, points int) (*Ring, error) {
 		if weights != nil {
 			r.weights[i] = weights[i]
 		}
-		if total += r.weights[i] * points; total > MaxPoints {
+		if r.weights[i] > (MaxPoints-total)/points {
 			return nil, fmt.Errorf("cannot build ring: more than %d points at server %q: lower the weights or the points", MaxPoints, names[i])
 		}
+		total += r.weights[i] * points
 	}
 	r.fill(total)
 	return r, nil
