@@ -57,15 +57,16 @@ func (c *Call) answeredBy(unit []byte) bool {
 	if !memproto.IsValue(unit) || len(c.raw) == 0 {
 		return true
 	}
-	_, rest := memproto.NextWord(bytes.TrimRight(firstLine(c.raw), "\r\n "))
+	_, rest := memproto.NextWord(c.raw)
 	if c.Verb == memproto.Gat || c.Verb == memproto.Gats {
 		_, rest = memproto.NextWord(rest)
 	}
 	key, _ := memproto.NextWord(rest)
+	if i := bytes.IndexByte(key, '\n'); i >= 0 {
+		key = bytes.TrimSuffix(key[:i], []byte{'\r'})
+	}
 	return bytes.Equal(key, memproto.ValueKey(unit))
 }
-
-func firstLine(b []byte) []byte { return b[:bytes.IndexByte(b, '\n')+1] }
 
 // Reset makes the call ready for another use.
 func (c *Call) Reset() {

@@ -28,6 +28,9 @@ var ErrFull = errors.New("peer does not read")
 // told to go on.
 const lowWater = 64 << 10
 
+// readRoom is the least room for a read, in bytes.
+const readRoom = 4 << 10
+
 // socket is what a connection reads and writes without waiting.
 type socket interface {
 	// read fills p. Neither bytes, nor again, nor an error means the end of the stream.
@@ -46,7 +49,6 @@ type Conn struct {
 	need    int    // do not offer in before it has so many bytes
 	out     []byte // bytes to be written, from sent on
 	sent    int
-	written uint64
 
 	queued    bool // in loop.next
 	dirty     bool // in loop.dirty
@@ -77,9 +79,6 @@ func (c *Conn) Peer() (id int, addr string) { return c.sock.peer() }
 
 // Buffered returns the bytes given to Write that the socket has not taken.
 func (c *Conn) Buffered() int { return len(c.out) - c.sent }
-
-// Written returns the bytes that the socket has taken so far.
-func (c *Conn) Written() uint64 { return c.written }
 
 // Write appends p to what is sent at the end of the turn; p may change afterwards.
 func (c *Conn) Write(p []byte) {
@@ -218,7 +217,7 @@ func (c *Conn) read() {
 	buf := c.loop.scratch
 	kept := len(c.in) > 0
 	if kept {
-		c.grow(max(c.need-len(c.in), bufferSize/2))
+		c.grow(max(c.need-len(c.in), readRoom))
 		buf = c.in[len(c.in):cap(c.in)]
 	}
 	n, again, err := c.sock.read(buf)
@@ -279,7 +278,6 @@ func (c *Conn) flush() {
 		n, again, err := c.sock.write(c.out[c.sent:])
 		c.loop.stats.Writes++
 		c.loop.stats.BytesOut += uint64(n)
-		c.written += uint64(n)
 		c.sent += n
 		if err != nil {
 			c.fail(err)
