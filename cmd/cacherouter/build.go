@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"cacherouter/compat"
 	"cacherouter/maglev"
@@ -57,13 +59,18 @@ func buildTable(p *poolConfig) (*table, error) {
 		return t, t.likeOthers(p)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pool: %w", err)
+		return nil, badField(err, "pool", "servers")
 	}
 	if p.Hash != "" || p.HashTag != "" {
-		return nil, fmt.Errorf("pool: hash and hash_tag belong to the distributions of other programs, not to %s", p.Distribution)
+		return nil, badField(fmt.Errorf("%s has no choice of hash or hash_tag: those belong to the distributions of other programs", p.Distribution), "pool", "distribution")
 	}
 	t.Picker, t.digest = placed, placed.Digest()
 	return t, nil
+}
+
+// distributions returns the names of all distributions.
+func distributions() []string {
+	return append([]string{"rendezvous", "maglev", "ring"}, compat.Distributions()...)
 }
 
 // likeOthers places keys as another program does.
@@ -76,9 +83,12 @@ func (t *table) likeOthers(p *poolConfig) error {
 		}
 		c.Servers = append(c.Servers, compat.Server{Name: name, Addr: s.Address, Weight: s.Weight})
 	}
+	if !slices.Contains(compat.Distributions(), p.Distribution) {
+		return badField(fmt.Errorf("unknown distribution %q: want one of %s", p.Distribution, strings.Join(distributions(), " ")), "pool", "distribution")
+	}
 	placed, err := compat.New(c)
 	if err != nil {
-		return fmt.Errorf("pool: %w", err)
+		return badField(err, "pool", "distribution")
 	}
 	t.Picker, t.Hash, t.digest = placed, placed.Hash, placed.Digest()
 	return nil

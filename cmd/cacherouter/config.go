@@ -6,44 +6,36 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// config is the whole configuration, from a file or from flags.
+// config is the whole configuration, from a file or from flags. The tag doc is the
+// field's line in docs/configuration.md.
 type config struct {
-	// Listen are the addresses for clients: host:port, or unix: and a path.
-	Listen []string `yaml:"listen"`
-	// Admin is the address of the admin HTTP server; empty means none.
-	Admin string `yaml:"admin"`
-	// Loops is the number of event loops; 0 means one per processor.
-	Loops int `yaml:"loops"`
-	// Engine is how sockets are served: "auto", or "portable" for goroutines.
-	Engine string `yaml:"engine"`
-	// DrainDelay is how long readyz fails before listeners close, and DrainTimeout how
-	// long clients then have to finish.
-	DrainDelay   duration `yaml:"drain_delay"`
-	DrainTimeout duration `yaml:"drain_timeout"`
-
-	Pool poolConfig `yaml:"pool"`
+	Listen       []string   `yaml:"listen" doc:"Addresses for clients, each host:port, or unix: and a path."`
+	Admin        string     `yaml:"admin" doc:"Address of the admin HTTP server; empty means none."`
+	Loops        int        `yaml:"loops" doc:"Event loops; 0 means one per processor."`
+	Engine       string     `yaml:"engine" doc:"How sockets are served: auto, or portable for goroutines."`
+	DrainDelay   duration   `yaml:"drain_delay" doc:"How long readyz fails before the listeners close on SIGTERM. Set it to the time that your load balancer takes to see it."`
+	DrainTimeout duration   `yaml:"drain_timeout" doc:"How long clients then have to take their replies."`
+	Pool         poolConfig `yaml:"pool" doc:"The servers and how keys are placed on them."`
 }
 
 // poolConfig is a set of servers and how keys are placed on them.
 type poolConfig struct {
-	Servers        []serverConfig `yaml:"servers"`
-	Distribution   string         `yaml:"distribution"`
-	Hash           string         `yaml:"hash"`
-	HashTag        string         `yaml:"hash_tag"`
-	Timeout        duration       `yaml:"timeout"`
-	ConnectTimeout duration       `yaml:"connect_timeout"`
-	MaxValue       int            `yaml:"max_value"`
-	BulkSize       int            `yaml:"bulk_size"`
-	FlushAll       bool           `yaml:"flush_all"`
-	// OnFailure says how a get is answered whose server fails: "error" or "miss".
-	OnFailure string `yaml:"on_failure"`
-
-	line int // of the pool in its file
+	Servers        []serverConfig `yaml:"servers" doc:"The servers, each [name=]address[@weight], or a mapping of name, address and weight. The name is what placement hashes; it is the address if none is given. Weights are 1 to 65535."`
+	Distribution   string         `yaml:"distribution" doc:"How keys are placed: rendezvous, maglev, ring, or the name of another program's way; see placement.md."`
+	Hash           string         `yaml:"hash" doc:"The key hash, where another program's distribution leaves a choice; empty means its default."`
+	HashTag        string         `yaml:"hash_tag" doc:"Two characters: only the part of a key between them is hashed, as in twemproxy; empty means none."`
+	Timeout        duration       `yaml:"timeout" doc:"How long a server may take to answer, waiting for a connection included."`
+	ConnectTimeout duration       `yaml:"connect_timeout" doc:"How long connecting to a server may take; at most timeout."`
+	MaxValue       int            `yaml:"max_value" doc:"The longest value taken from a client, in bytes. A longer one is answered as memcached does."`
+	BulkSize       int            `yaml:"bulk_size" doc:"The size in bytes from which a value travels on a server's second connection."`
+	FlushAll       bool           `yaml:"flush_all" doc:"Whether clients may flush all servers."`
+	OnFailure      string         `yaml:"on_failure" doc:"How a get is answered whose server fails: error or miss."`
 }
 
 // defaultConfig returns what holds where nothing else is said.
@@ -72,11 +64,22 @@ type duration time.Duration
 func (d *duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err == nil && v < 0 {
-		err = errors.New("must not be negative")
+		err = fmt.Errorf("duration %s is negative", b)
 	}
 	*d = duration(v)
 	return err
 }
+
+// UnmarshalYAML reads a duration and says where a bad one stands.
+func (d *duration) UnmarshalYAML(n *yaml.Node) error {
+	if err := d.UnmarshalText([]byte(n.Value)); err != nil {
+		return fmt.Errorf("line %d: %w", n.Line, err)
+	}
+	return nil
+}
+
+// String writes it as UnmarshalText reads it.
+func (d duration) String() string { return time.Duration(d).String() }
 
 // loadConfig reads a configuration file and checks it.
 func loadConfig(file string) (config, error) {
@@ -90,13 +93,17 @@ func loadConfig(file string) (config, error) {
 	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
 		return c, inFile(file, err)
 	}
+	var more yaml.Node
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		return c, fmt.Errorf("%s: line %d: a second document: want one", file, max(more.Line, 1))
+	}
 	if err := c.validate(); err != nil {
-		return c, inFile(file, err)
+		return c, c.locate(file, b, err)
 	}
 	return c, nil
 }
 
-// inFile says where in which file something is wrong, one line for each fault.
+// inFile says in which file something is wrong, one line for each fault.
 func inFile(file string, err error) error {
 	var te *yaml.TypeError
 	if !errors.As(err, &te) {
@@ -104,29 +111,85 @@ func inFile(file string, err error) error {
 	}
 	var all []error
 	for _, e := range te.Errors {
+		e, _, _ = strings.Cut(e, " in type main.") // Go's name of the section tells nobody anything
 		all = append(all, fmt.Errorf("%s: %s", file, e))
 	}
 	return errors.Join(all...)
 }
 
-// validate checks what the types do not.
+// fieldError is a fault of one field.
+type fieldError struct {
+	path []string // of yaml names
+	err  error
+}
+
+func (e *fieldError) Error() string {
+	s := ""
+	for _, p := range e.path {
+		s += p + ": "
+	}
+	return s + e.err.Error()
+}
+
+func (e *fieldError) Unwrap() error { return e.err }
+
+func badField(err error, path ...string) error {
+	if err == nil {
+		return nil
+	}
+	return &fieldError{path, err}
+}
+
+// locate adds the line of the faulty field, or of the nearest one around it.
+func (c *config) locate(file string, b []byte, err error) error {
+	var fe *fieldError
+	var doc yaml.Node
+	if !errors.As(err, &fe) || yaml.Unmarshal(b, &doc) != nil || len(doc.Content) == 0 {
+		return inFile(file, err)
+	}
+	node, line := doc.Content[0], 1
+	for _, name := range fe.path {
+		key, value := lookUp(node, name)
+		if key == nil {
+			break
+		}
+		node, line = value, key.Line
+	}
+	if at, ok := fe.err.(interface{ lineInFile() int }); ok && at.lineInFile() > 0 {
+		line = at.lineInFile()
+	}
+	return fmt.Errorf("%s: line %d: %w", file, line, err)
+}
+
+func lookUp(n *yaml.Node, name string) (key, value *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i], n.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+// validate checks what the types do not. Its errors are fieldErrors.
 func (c *config) validate() error {
 	if len(c.Listen) == 0 {
-		return errors.New("listen: want at least one address")
+		return badField(errors.New("want at least one address"), "listen")
 	}
-	for _, a := range append([]string{c.Admin}, c.Listen...) {
-		if a == "" {
-			continue
-		}
+	for _, a := range c.Listen {
 		if err := checkAddress(a); err != nil {
-			return fmt.Errorf("listen: %w", err)
+			return badField(err, "listen")
+		}
+	}
+	if c.Admin != "" {
+		if err := checkAddress(c.Admin); err != nil {
+			return badField(err, "admin")
 		}
 	}
 	switch {
 	case c.Loops < 0 || c.Loops > 1024:
-		return fmt.Errorf("loops: %d is not between 0 and 1024", c.Loops)
+		return badField(fmt.Errorf("%d is not between 0 and 1024", c.Loops), "loops")
 	case c.Engine != "auto" && c.Engine != "portable":
-		return fmt.Errorf("engine: %q is neither auto nor portable", c.Engine)
+		return badField(fmt.Errorf("%q is neither auto nor portable", c.Engine), "engine")
 	}
 	return c.Pool.validate()
 }
@@ -134,13 +197,15 @@ func (c *config) validate() error {
 func (p *poolConfig) validate() error {
 	switch {
 	case p.OnFailure != "error" && p.OnFailure != "miss":
-		return fmt.Errorf("pool.on_failure: %q is neither error nor miss", p.OnFailure)
-	case p.Timeout == 0 || p.ConnectTimeout == 0:
-		return errors.New("pool: timeout and connect_timeout must be over 0")
+		return badField(fmt.Errorf("%q is neither error nor miss", p.OnFailure), "pool", "on_failure")
+	case p.Timeout == 0:
+		return badField(errors.New("must be over 0"), "pool", "timeout")
+	case p.ConnectTimeout == 0:
+		return badField(errors.New("must be over 0"), "pool", "connect_timeout")
 	case p.MaxValue < 1 || p.MaxValue > 1<<30:
-		return fmt.Errorf("pool.max_value: %d is not between 1 and %d bytes", p.MaxValue, 1<<30)
+		return badField(fmt.Errorf("%d is not between 1 and %d bytes", p.MaxValue, 1<<30), "pool", "max_value")
 	case p.BulkSize < 1:
-		return fmt.Errorf("pool.bulk_size: %d is less than 1 byte", p.BulkSize)
+		return badField(fmt.Errorf("%d is less than 1 byte", p.BulkSize), "pool", "bulk_size")
 	}
 	_, err := buildTable(p)
 	return err

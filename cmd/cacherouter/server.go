@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -40,7 +41,10 @@ func (s *serverConfig) UnmarshalText(b []byte) error {
 func (s *serverConfig) UnmarshalYAML(n *yaml.Node) error {
 	s.line = n.Line
 	if n.Kind == yaml.ScalarNode {
-		return s.located(s.UnmarshalText([]byte(n.Value)))
+		if err := s.UnmarshalText([]byte(n.Value)); err != nil {
+			return fmt.Errorf("line %d: %w", n.Line, err)
+		}
+		return nil
 	}
 	s.Weight = 1
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -66,12 +70,19 @@ func (s *serverConfig) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// located says where in the file an error is.
-func (s *serverConfig) located(err error) error {
-	if err == nil || s.line == 0 {
-		return err
-	}
-	return fmt.Errorf("line %d: %w", s.line, err)
+// serverError is a fault of one server, and where in the file it stands.
+type serverError struct {
+	line int // 0 if it was a flag
+	err  error
+}
+
+func (e *serverError) Error() string   { return e.err.Error() }
+func (e *serverError) Unwrap() error   { return e.err }
+func (e *serverError) lineInFile() int { return e.line }
+
+// fault is an error of the server as a field of its pool.
+func (s *serverConfig) fault(format string, args ...any) error {
+	return badField(&serverError{s.line, fmt.Errorf(format, args...)}, "pool", "servers")
 }
 
 // String returns the server as where prints it: its address, with its name before it if
@@ -86,10 +97,13 @@ func (s serverConfig) String() string {
 // check says what is wrong with the server by itself.
 func (s *serverConfig) check() error {
 	if s.Name == "" {
-		return s.located(fmt.Errorf("server %q: the name is empty", s.Address))
+		return s.fault("server %q: the name is empty", s.Address)
 	}
 	if err := checkAddress(s.Address); err != nil {
-		return s.located(fmt.Errorf("server %s: %w", s.Name, err))
+		return s.fault("server %s: %w", s.Name, err)
+	}
+	if s.Weight < 1 || s.Weight > 65535 {
+		return s.fault("server %s: weight %d is not between 1 and 65535", s.Name, s.Weight)
 	}
 	return nil
 }
@@ -115,7 +129,7 @@ func checkAddress(a string) error {
 // checkServers says what is wrong with the list as a whole.
 func checkServers(servers []serverConfig) error {
 	if len(servers) == 0 {
-		return fmt.Errorf("pool.servers: want at least one server")
+		return badField(errors.New("want at least one server"), "pool", "servers")
 	}
 	names, addrs := make(map[string]bool), make(map[string]bool)
 	for i := range servers {
@@ -124,10 +138,10 @@ func checkServers(servers []serverConfig) error {
 			return err
 		}
 		if names[s.Name] {
-			return s.located(fmt.Errorf("server %s: the name is there twice", s.Name))
+			return s.fault("server %s: the name is there twice", s.Name)
 		}
 		if addrs[s.Address] {
-			return s.located(fmt.Errorf("server %s: the address %s is there twice", s.Name, s.Address))
+			return s.fault("server %s: the address %s is there twice", s.Name, s.Address)
 		}
 		names[s.Name], addrs[s.Address] = true, true
 	}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/configuration.md")
+
+func TestConfigDoc(t *testing.T) {
+	const file = "../../docs/configuration.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(configDoc()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(configDoc(), string(got)); diff != "" {
+		t.Errorf("docs/configuration.md is out of date, run with -update (-want +got):\n%s", diff)
+	}
+	for row := range strings.Lines(configDoc()) {
+		if strings.HasPrefix(row, "| `") && strings.HasSuffix(strings.TrimSpace(row), "|  |") {
+			t.Errorf("a field has no doc: %s", row)
+		}
+	}
+}
+
+func writeConfig(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "router.yml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestLoadConfig(t *testing.T) {
+	c, err := loadConfig(writeConfig(t, `
+listen: [127.0.0.1:1, "unix:/tmp/x"]
+loops: 3
+drain_timeout: 3s
+pool:
+  distribution: maglev
+  timeout: 250ms
+  on_failure: miss
+  servers:
+    - 10.0.0.1:11211
+    - b=10.0.0.2:11211@7
+    - {name: c, address: "unix:/run/mc", weight: 2}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Loops != 3 || c.Listen[1] != "unix:/tmp/x" || c.Admin != "127.0.0.1:11312" || c.DrainTimeout != duration(3*time.Second) ||
+		c.Pool.Timeout != duration(250*time.Millisecond) || c.Pool.OnFailure != "miss" {
+		t.Errorf("got %+v", c)
+	}
+	var got []string
+	for _, s := range c.Pool.Servers {
+		got = append(got, s.String())
+	}
+	if diff := cmp.Diff([]string{"10.0.0.1:11211", "b=10.0.0.2:11211", "c=unix:/run/mc"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if w := c.Pool.Servers[1].Weight*10 + c.Pool.Servers[2].Weight; w != 72 {
+		t.Errorf("weights %d", w)
+	}
+}
+
+func TestBadConfigSaysWhereAndWhat(t *testing.T) {
+	const head = "pool:\n  servers: [h:1, h:2]\n"
+	f := func(text string, want ...string) {
+		t.Helper()
+		file := writeConfig(t, text)
+		_, err := loadConfig(file)
+		if err == nil {
+			t.Errorf("%q: no error", text)
+			return
+		}
+		for _, w := range append(want, file) {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%q: %q does not say %q", text, err, w)
+			}
+		}
+	}
+	f("", "want at least one server", "servers")
+	f(head+"nonsense: 1\n", "line 3", "nonsense")
+	f(head+"  nonsense: 1\n", "line 3", "nonsense")
+	f(head+"  timeout: soon\n", "line 3", "soon")
+	f(head+"  timeout: -1s\n", "line 3", "negative")
+	f(head+"  timeout: 0s\n", "line 3", "timeout")
+	f(head+"  connect_timeout: 0s\n", "line 3", "connect_timeout")
+	f(head+"  max_value: 0\n", "line 3", "max_value")
+	f(head+"  bulk_size: 0\n", "line 3", "bulk_size")
+	f(head+"  on_failure: panic\n", "line 3", "on_failure", "panic")
+	f(head+"  distribution: roulette\n", "line 3", "distribution", "roulette", "rendezvous")
+	f(head+"  hash: md5\n", "hash")
+	f(head+"loops: -1\n", "line 3", "loops")
+	f(head+"loops: many\n", "line 3", "many")
+	f(head+"engine: steam\n", "line 3", "engine", "steam")
+	f(head+"admin: nowhere\n", "line 3", "admin", "nowhere")
+	f(head+"listen: []\n", "line 3", "listen")
+	f(head+"listen: [\"unix:\"]\n", "line 3", "listen", "no path")
+	f(head+"listen: [\"h:99999\"]\n", "line 3", "listen", "h:99999")
+	f(head+"---\nloops: 1\n", "second document")
+	f("pool:\n  servers:\n    - h:1\n    - h:1\n", "line 4", "h:1", "twice")
+	f("pool:\n  servers:\n    - a=h:1\n    - a=h:2\n", "line 4", "server a", "twice")
+	f("pool:\n  servers:\n    - a=h:1\n    - b=h:1\n", "line 4", "h:1", "twice")
+	f("pool:\n  servers:\n    - h:1@0\n", "line 3", "weight 0")
+	f("pool:\n  servers:\n    - h:1@70000\n", "line 3", "weight 70000")
+	f("pool:\n  servers:\n    - h:1@x\n", "line 3", "weight")
+	f("pool:\n  servers:\n    - {name: a, address: h}\n", "line 3", "server a", "host:port")
+	f("pool:\n  servers:\n    - {name: a, adress: h:1}\n", "line 3", "adress")
+	f("pool: [\n", "line")
+}
+
+// Every distribution the documentation names builds.
+func TestDistributionsBuild(t *testing.T) {
+	for _, name := range distributions() {
+		p := defaultConfig().Pool
+		p.Distribution = name
+		for _, s := range []string{"10.0.0.1:11211", "10.0.0.2:11211", "10.0.0.3:11211"} {
+			var sc serverConfig
+			if err := sc.UnmarshalText([]byte(s)); err != nil {
+				t.Fatal(err)
+			}
+			p.Servers = append(p.Servers, sc)
+		}
+		tab, err := buildTable(&p)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := tab.Picker.Pick(nil, tab.HashOf([]byte("user:1")), 1); len(got) != 1 || got[0] > 2 {
+			t.Errorf("%s: picked %v", name, got)
+		}
+	}
+}
