@@ -102,7 +102,7 @@ func (q *request) finish(b []byte) {
 		q.w.recycle(q)
 		return
 	}
-	s.lastReply = len(b)
+	s.sized(len(b))
 	if q.hidden || q.quiet && memproto.Quiet(q.verb, b) {
 		b = nil
 	}

@@ -11,6 +11,9 @@ import (
 const (
 	maxOutstanding = 1024    // requests
 	maxUnread      = 1 << 20 // bytes of replies, those to come estimated
+	// firstReply is the estimate of a reply while none has come: a new client may have
+	// few requests outstanding until it is known that their replies are small.
+	firstReply = 32 << 10
 )
 
 // session is one client. Its requests wait in a list in the order they came, and their
@@ -21,7 +24,7 @@ type session struct {
 	head, tail *request
 	n          int // requests in the list
 	held       int // bytes of replies that wait for an earlier one
-	lastReply  int // bytes of the latest reply, as an estimate of those to come
+	replySize  int // estimate of the bytes of a reply to come
 
 	skip    int    // bytes of a refused request still to be dropped
 	refusal string // is said after skip
@@ -34,7 +37,7 @@ type session struct {
 }
 
 func (w *worker) newSession(c *reactor.Conn) *session {
-	s := &session{w: w, conn: c}
+	s := &session{w: w, conn: c, replySize: firstReply}
 	w.sessions[s] = struct{}{}
 	w.stats.Clients++
 	if w.drained != nil {
@@ -72,7 +75,7 @@ func (s *session) ready() bool {
 	case s.alone || s.fenced || s.n >= maxOutstanding:
 		return false
 	}
-	return s.conn.Buffered()+s.held+s.n*s.lastReply < maxUnread
+	return s.conn.Buffered()+s.held+s.n*s.replySize < maxUnread
 }
 
 // step deals with what is at the start of b and returns the bytes it has used, 0 if more
@@ -173,6 +176,11 @@ func (s *session) settle() {
 	if s.conn.Paused() && s.n <= maxOutstanding/2 && s.ready() {
 		s.conn.Resume()
 	}
+}
+
+// sized learns from the size of a reply: at once when it is large, slowly when small.
+func (s *session) sized(n int) {
+	s.replySize = max(n, s.replySize-(s.replySize-n)/8)
 }
 
 func (s *session) pop() *request {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -70,6 +71,8 @@ type server struct {
 	log    *slog.Logger
 	router *router.Router
 	admin  *admin.Server
+
+	reloading sync.Mutex // held by a reload, as a signal and a request may ask at once
 }
 
 // serve runs a router until SIGTERM or SIGINT, and reloads it on SIGHUP.
@@ -190,6 +193,7 @@ func (s *server) drain(ctx context.Context, signals <-chan os.Signal) {
 	if s.admin != nil {
 		s.admin.SetReady(false)
 	}
+	signal.Ignore(syscall.SIGHUP)
 	select {
 	case <-time.After(time.Duration(s.cfg.DrainDelay)):
 	case <-signals:
@@ -217,6 +221,8 @@ func (s *server) drain(ctx context.Context, signals <-chan os.Signal) {
 // reload takes over the servers and the distribution of the file. A bad file changes
 // nothing.
 func (s *server) reload() error {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
 	cfg, err := s.load()
 	if err != nil {
 		s.log.Error("reload refused", "err", err)
