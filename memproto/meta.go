@@ -14,7 +14,7 @@ func (r *Request) parseMeta(words *wordList) Status {
 	if status := r.withKey(words.w[1]); status != Complete {
 		return status
 	}
-	if words.n >= maxMetaWords {
+	if words.n >= maxMetaWords && r.Verb != MetaDebug { // me takes any number of words
 		if r.Verb == MetaGet {
 			return r.refuse(LineTooManyFlags)
 		}
