@@ -1,6 +1,9 @@
 package memproto
 
-import "math"
+import (
+	"bytes"
+	"math"
+)
 
 // isSpace is C's isspace in the default locale.
 func isSpace(c byte) bool { return c == ' ' || c-'\t' < 5 }
@@ -27,20 +30,29 @@ func digits(word []byte) (n uint64, negative, ok bool) {
 	return n, negative, i > start && (i == len(word) || isSpace(word[i]))
 }
 
-// ParseUint reads an unsigned number as memcached does: a negative one is refused.
+// ParseUint reads an unsigned number as memcached does: strtoull negates modulo 2^64,
+// and only a result with its top bit set makes memcached look for a minus.
 func ParseUint(word []byte) (uint64, bool) {
 	n, negative, ok := digits(word)
-	return n, ok && !negative
+	if negative {
+		n = -n
+	}
+	if n > math.MaxInt64 && bytes.IndexByte(word, '-') >= 0 {
+		return 0, false
+	}
+	return n, ok
 }
 
 // ParseInt reads a signed 64-bit number as memcached does.
 func ParseInt(word []byte) (int64, bool) {
 	n, negative, ok := digits(word)
-	if !ok || n > math.MaxInt64 {
+	switch {
+	case !ok:
 		return 0, false
-	}
-	if negative {
+	case negative && n <= 1<<63:
 		return -int64(n), true
+	case n > math.MaxInt64:
+		return 0, false
 	}
 	return int64(n), true
 }
