@@ -21,9 +21,9 @@ type peersCommand struct {
 	Ours       string        `help:"Binary of the router, or nutcracker; empty builds ./cmd/cacherouter." placeholder:"PATH"`
 	Against    string        `default:"nutcracker" help:"What to compare with: nutcracker, or another binary of the router."`
 	RouterArgs []string      `sep:"none" help:"Further argument for the router under test, as in --router-args=--distribution=ketama. Repeatable." placeholder:"ARG"`
-	Pairs      int           `default:"6" help:"Runs of each contender for each load."`
-	Duration   time.Duration `default:"3s" short:"d" help:"Length of one measured run."`
-	Warmup     time.Duration `default:"500ms" help:"Length of the unmeasured run before it."`
+	Pairs      int           `default:"20" help:"Runs of each contender for each load."`
+	Duration   time.Duration `default:"500ms" short:"d" help:"Length of one measured run."`
+	Warmup     time.Duration `default:"200ms" help:"Length of the unmeasured run before it."`
 	Only       []string      `enum:"single,pipelined,alone,idle" help:"Only these: single, pipelined, alone, idle. Repeatable." placeholder:"LOAD"`
 	Pin        string        `default:"split" enum:"split,none" help:"split keeps the proxies on processor 0 and all else on processor 1."`
 	JSON       bool          `name:"json" help:"Print JSON instead of a table."`

@@ -6,8 +6,8 @@
 // The measure is the processor time of the proxy's process per request, because it decides how many
 // machines a fleet of proxies takes and does not depend on what else limits the throughput. Single
 // figures on a shared machine drift by tens of percent within minutes, so the runs take turns
-// (A B, B A, A B ...), each pair gives one ratio, and the median of these ratios is the result; their
-// range is printed beside it.
+// (A B, B A, A B ...), each pair gives one ratio, and the median of these ratios is the result;
+// their quartiles are printed beside it. Many short pairs are steadier than few long ones.
 package peers
 
 import (

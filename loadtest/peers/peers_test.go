@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,29 +30,35 @@ func TestRatioIsTheMedianOfThePairs(t *testing.T) {
 		}
 	}
 	a, b, c := sampleOf(10, 1), sampleOf(30, 2), sampleOf(20, 5)
-	f(CPU, []Sample{a, a, a}, []Sample{b, a, c}, 0.5, 10.0/30, 1)
-	f(P50, []Sample{a, a, a}, []Sample{b, a, c}, 0.5, 0.2, 1)
-	f(CPU, []Sample{a, c}, []Sample{a, a}, 1.5, 1, 2)
+	d := sampleOf(40, 8)
+	f(CPU, []Sample{a, a, a}, []Sample{d, a, c}, 0.5, 0.375, 0.75)
+	f(P50, []Sample{a, a, a, a, a}, []Sample{b, a, d, b, c}, 0.5, 0.2, 0.5)
+	f(CPU, []Sample{a, c}, []Sample{a, a}, 1.5, 1.25, 1.75)
 	f(CPU, []Sample{a, c}, []Sample{c}, 0.5, 0.5, 0.5)
 	f(CPU, []Sample{a}, nil, 0, 0, 0)
 	f(CPU, []Sample{{CPU: 8}}, []Sample{{CPU: 10}}, 0.8, 0.8, 0.8)
 }
 
-func TestMedian(t *testing.T) {
-	f := func(want float64, v ...float64) {
+func TestQuantile(t *testing.T) {
+	f := func(q, want float64, v ...float64) {
 		t.Helper()
-		before := append([]float64(nil), v...)
-		if got := median(v); got != want {
-			t.Errorf("median of %v is %v, want %v", v, got, want)
+		before := slices.Clone(v)
+		if got := quantile(v, q); got != want {
+			t.Errorf("quantile %v of %v is %v, want %v", q, v, got, want)
 		}
-		if !cmp.Equal(before, append([]float64(nil), v...)) {
-			t.Errorf("median changed its argument to %v", v)
+		if !slices.Equal(before, v) {
+			t.Errorf("quantile changed its argument to %v", v)
 		}
 	}
-	f(0)
-	f(7, 7)
-	f(2, 3, 1, 2)
-	f(2.5, 4, 1, 3, 2)
+	f(0.5, 0)
+	f(0.5, 7, 7)
+	f(0.5, 2, 3, 1, 2)
+	f(0.5, 2.5, 4, 1, 3, 2)
+	f(0.25, 2, 5, 4, 3, 2, 1)
+	f(0.75, 4, 5, 4, 3, 2, 1)
+	f(0.25, 1.75, 4, 1, 3, 2)
+	f(0, 1, 2, 1)
+	f(1, 2, 2, 1)
 }
 
 func TestSampleDividesByTheAnsweredRequests(t *testing.T) {

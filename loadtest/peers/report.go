@@ -53,8 +53,8 @@ type Outcome struct {
 	Samples [3][]Sample `json:"samples"`
 	Medians [3]Sample   `json:"medians"`
 	Ratio   float64     `json:"ratio"` // the median of the pairs' ratios of the shape's measure, 0 without a pair
-	Low     float64     `json:"ratio_low"`
-	High    float64     `json:"ratio_high"`
+	Low     float64     `json:"ratio_quartile_1"`
+	High    float64     `json:"ratio_quartile_3"`
 }
 
 // Met reports whether the target was reached.
@@ -73,7 +73,7 @@ func (o *Outcome) conclude() {
 		ratios = append(ratios, o.Samples[0][i].of(o.Shape.Measure)/o.Samples[1][i].of(o.Shape.Measure))
 	}
 	if len(ratios) > 0 {
-		o.Ratio, o.Low, o.High = median(ratios), slices.Min(ratios), slices.Max(ratios)
+		o.Ratio, o.Low, o.High = median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)
 	}
 }
 
@@ -96,17 +96,18 @@ func medianSample(s []Sample) Sample {
 	}
 }
 
-// median of no values is 0.
-func median(v []float64) float64 {
+func median(v []float64) float64 { return quantile(v, 0.5) }
+
+// quantile interpolates between the two nearest of v, as spreadsheets do; of no values it is 0.
+func quantile(v []float64, q float64) float64 {
 	if len(v) == 0 {
 		return 0
 	}
 	v = slices.Sorted(slices.Values(v))
-	m := len(v) / 2
-	if len(v)%2 == 1 {
-		return v[m]
-	}
-	return (v[m-1] + v[m]) / 2
+	at := q * float64(len(v)-1)
+	low := int(at)
+	high := min(low+1, len(v)-1)
+	return v[low] + (at-float64(low))*(v[high]-v[low])
 }
 
 // Report is a whole comparison.
@@ -175,7 +176,7 @@ func (r *Report) writeVerdicts(out io.Writer) error {
 
 func (o Outcome) writeVerdict(w io.Writer) {
 	if pairs := min(len(o.Samples[0]), len(o.Samples[1])); pairs > 0 {
-		fmt.Fprintf(w, "%s, %d conns, pipeline %d\t%.3f\t(%d pairs, %.3f-%.3f)\ttarget <= %.2f\t%s\n", o.Shape.Measure,
+		fmt.Fprintf(w, "%s, %d conns, pipeline %d\t%.3f\t(%d pairs, half in %.3f-%.3f)\ttarget <= %.2f\t%s\n", o.Shape.Measure,
 			o.Shape.Connections, o.Shape.Pipeline, o.Ratio, pairs, o.Low, o.High, o.Shape.Target, verdict(o.Met()))
 	}
 }
