@@ -21,6 +21,7 @@ const (
 	TimedOut                    // no reply, or no connection, in time
 	BadReply                    // the reply made no sense
 	Busy                        // too much is waiting for the server already
+	Denied                      // the server does not accept our user and password
 	NumFailures
 )
 
@@ -30,6 +31,7 @@ var failureText = [NumFailures]string{
 	TimedOut: "timeout",
 	BadReply: "bad reply",
 	Busy:     "busy",
+	Denied:   "authentication failed",
 }
 
 // Error names the failure in a few words.
@@ -44,4 +46,5 @@ var failureLabel = [NumFailures]string{
 	TimedOut: "timeout",
 	BadReply: "bad_reply",
 	Busy:     "busy",
+	Denied:   "denied",
 }

@@ -25,15 +25,17 @@ type lane struct {
 	s       *Server
 	conn    *reactor.Conn // nil unless open
 	dialing bool
-	down    bool    // the last attempt failed: calls fail until one succeeds
-	why     Failure // of the last attempt
-	tries   int     // failed attempts in a row
-	cancel  func()
-	waiting queue
-	unsent  []byte           // requests that wait for the connection to open
-	keys    [numSlots]uint16 // calls outstanding by class of key
-	expiry  reactor.Timer    // of the first waiting call, or earlier
-	again   reactor.Timer    // the next attempt to connect
+	// greeting is set while user and password were said and not yet accepted.
+	greeting bool
+	down     bool    // the last attempt failed: calls fail until one succeeds
+	why      Failure // of the last attempt
+	tries    int     // failed attempts in a row
+	cancel   func()
+	waiting  queue
+	unsent   []byte           // requests that wait for the connection to open
+	keys     [numSlots]uint16 // calls outstanding by class of key
+	expiry   reactor.Timer    // of the first waiting call, or earlier
+	again    reactor.Timer    // the next attempt to connect
 }
 
 func (l *lane) init(s *Server) {
@@ -62,7 +64,7 @@ func (l *lane) send(c *Call, req []byte) {
 
 // queued returns the bytes that wait to be sent.
 func (l *lane) queued() int {
-	if l.conn == nil {
+	if l.conn == nil || l.greeting {
 		return len(l.unsent)
 	}
 	return l.conn.Buffered()
@@ -74,7 +76,7 @@ func (l *lane) enqueue(c *Call, req []byte) {
 	if !l.expiry.Armed() {
 		l.s.loop.Set(&l.expiry, c.deadline)
 	}
-	if l.conn == nil {
+	if l.conn == nil || l.greeting {
 		l.unsent = append(l.unsent, req...)
 		return
 	}
@@ -103,7 +105,7 @@ func (l *lane) connect() {
 	}
 	l.dialing = true
 	l.s.stats.Connects++
-	l.cancel = l.s.loop.Dial(l.s.cfg.Address, l.s.cfg.ConnectTimeout, l.opened, l.dialed)
+	l.cancel = l.s.loop.Dial(l.s.cfg.Address, l.s.cfg.ConnectTimeout, l.s.cfg.Dial, l.opened, l.dialed)
 }
 
 // opened makes the handler of the new connection.
@@ -121,13 +123,23 @@ func (l *lane) dialed(c *reactor.Conn, err error) {
 		c.Close()
 		return
 	}
+	l.conn = c
+	if l.s.cfg.User == "" {
+		l.open()
+		return
+	}
+	l.greet()
+}
+
+// open sends what waited for the connection.
+func (l *lane) open() {
 	l.tries = 0
 	if l.down {
 		l.setDown(false)
 	}
-	l.conn = c
-	c.Write(l.unsent)
+	l.conn.Write(l.unsent)
 	l.unsent = nil
+	l.greeting = false
 	l.closeIfIdle()
 }
 
@@ -172,7 +184,8 @@ func (l *lane) failAll(f Failure) {
 // answered in time are sent again, once, on the next connection; they come first in it.
 func (l *lane) lost(f Failure) {
 	conn := l.conn
-	l.conn = nil
+	l.conn, l.greeting = nil, false
+	l.unsent = nil
 	conn.Close()
 	calls := l.waiting
 	l.waiting = queue{}
@@ -202,6 +215,8 @@ func (l *lane) lost(f Failure) {
 func (l *lane) expire() {
 	head := l.waiting.head
 	switch {
+	case l.greeting && (head == nil || !head.deadline.After(l.s.loop.Now())):
+		l.dismiss(TimedOut)
 	case head == nil:
 	case head.deadline.After(l.s.loop.Now()):
 		l.s.loop.Set(&l.expiry, head.deadline)
@@ -275,6 +290,11 @@ func (k *link) current() bool { return k.lane.conn == k.conn }
 // Received hands replies to the calls that wait, in order.
 func (k *link) Received(b []byte) int {
 	l, taken := k.lane, 0
+	if l.greeting && k.current() {
+		if taken = l.greeted(b); l.greeting {
+			return taken
+		}
+	}
 	for taken < len(b) && k.current() {
 		rest := b[taken:]
 		c := l.waiting.head
@@ -310,7 +330,11 @@ func (k *link) Flushed() {}
 func (k *link) Ended() { k.Closed(io.EOF) }
 
 func (k *link) Closed(err error) {
-	if k.current() {
+	switch {
+	case !k.current():
+	case k.lane.greeting:
+		k.lane.dismiss(Lost)
+	default:
 		k.lane.lost(Lost)
 	}
 }

@@ -23,6 +23,10 @@ type Config struct {
 	MaxQueue int
 	// BulkSize is the size in bytes from which a request or reply is big.
 	BulkSize int
+	// Dial opens connections; nil means plain ones.
+	Dial reactor.Dialer
+	// User and Password are said first on each connection, if User is not empty.
+	User, Password string
 	// Log gets changes of state; nil means none.
 	Log *slog.Logger
 	// Health is shared by all loops' views of the server, so that a change of state is

@@ -31,6 +31,7 @@ const (
 	FlushAll
 	Stats
 	CacheMemlimit
+	ConfigGet
 	Shutdown
 	Denied
 	Quit
@@ -87,6 +88,7 @@ var verbs = [NumVerbs]verbInfo{
 	FlushAll:       {name: "flush_all", min: 1, max: 3, replies: rOK},
 	Stats:          {name: "stats", min: 1, replies: rStat | rEnd | rOK, reads: true},
 	CacheMemlimit:  {name: "cache_memlimit", min: 2, max: 3},
+	ConfigGet:      {name: "config"},
 	Shutdown:       {name: "shutdown"},
 	Denied:         {name: "denied"},
 	Quit:           {name: "quit"},
@@ -160,6 +162,8 @@ func adminVerb(word []byte) Verb {
 		return Stats
 	case "cache_memlimit":
 		return CacheMemlimit
+	case "config":
+		return ConfigGet
 	case "shutdown":
 		return Shutdown
 	case "lru", "slabs", "lru_crawler", "watch", "refresh_certs", "extstore", "bget", "misbehave", "debugtime":

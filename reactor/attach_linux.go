@@ -3,6 +3,7 @@ package reactor
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -64,31 +65,31 @@ func (l *Loop) attachFd(p *epoll, fd int, accepted bool, h func(*Conn) Handler) 
 // listenFd accepts on ln in the loop itself and hands each connection to the loop that
 // has the fewest. Options set on a listening socket are inherited on Linux, which saves
 // a call per connection.
-func listenFd(ln net.Listener, loops []*Loop, h func(*Conn) Handler) (stop func(), err error) {
-	sc := ln.(syscall.Conn)
+func listenFd(ln Listener, loops []*Loop) (stop func(), err error) {
+	sc := ln.Net.(syscall.Conn)
 	fd, err := detach(sc)
 	if err != nil {
 		return nil, err
 	}
 	unix.SetNonblock(fd, true)
-	if ln.Addr().Network() == "tcp" {
+	if ln.Net.Addr().Network() == "tcp" {
 		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
 	}
-	a := &acceptor{fd: fd, loops: loops, handler: h}
+	a := &acceptor{fd: fd, loops: loops, ln: ln}
 	a.retry.Func = a.accept
-	return a.start(ln), nil
+	return a.start(), nil
 }
 
 // acceptor is a listening descriptor in the poller of the first loop.
 type acceptor struct {
-	fd      int
-	loops   []*Loop
-	handler func(*Conn) Handler
-	retry   Timer
+	fd    int
+	loops []*Loop
+	ln    Listener
+	retry Timer
 }
 
-func (a *acceptor) start(ln net.Listener) (stop func()) {
+func (a *acceptor) start() (stop func()) {
 	l := a.loops[0]
 	p := l.poller.(*epoll)
 	l.Post(func() {
@@ -98,7 +99,7 @@ func (a *acceptor) start(ln net.Listener) (stop func()) {
 	})
 	done := make(chan struct{})
 	return func() {
-		ln.Close()
+		a.ln.Net.Close()
 		if l.Post(func() { a.close(p); close(done) }) {
 			select {
 			case <-done:
@@ -119,9 +120,14 @@ func (a *acceptor) close(p *epoll) {
 func (a *acceptor) accept() {
 	l := a.loops[0]
 	for range acceptBatch {
-		client, _, err := unix.Accept4(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		client, from, err := unix.Accept4(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
 		case nil:
+			if a.ln.Allow != nil && !a.ln.Allow(addrOf(from)) {
+				l.stats.Denied++
+				unix.Close(client)
+				continue
+			}
 			a.place(client)
 		case unix.EAGAIN, unix.EBADF, unix.EINVAL:
 			return
@@ -139,10 +145,21 @@ func (a *acceptor) accept() {
 func (a *acceptor) place(fd int) {
 	l := leastLoaded(a.loops)
 	l.load.Add(1)
-	adopt := func() { l.attachFd(l.poller.(*epoll), fd, true, a.handler) }
+	adopt := func() { l.attachFd(l.poller.(*epoll), fd, true, a.ln.Handler) }
 	if l == a.loops[0] {
 		adopt()
 	} else if !l.Post(adopt) {
 		unix.Close(fd)
 	}
+}
+
+// addrOf returns the address of a client, the zero Addr if it has none.
+func addrOf(sa unix.Sockaddr) netip.Addr {
+	switch a := sa.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrFrom4(a.Addr)
+	case *unix.SockaddrInet6:
+		return netip.AddrFrom16(a.Addr).Unmap()
+	}
+	return netip.Addr{}
 }

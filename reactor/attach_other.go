@@ -13,6 +13,6 @@ func (l *Loop) attach(nc net.Conn, accepted bool, h func(*Conn) Handler) (*Conn,
 	return l.attachStream(nc, accepted, h), nil
 }
 
-func listenFd(net.Listener, []*Loop, func(*Conn) Handler) (func(), error) {
+func listenFd(Listener, []*Loop) (func(), error) {
 	return nil, errors.ErrUnsupported
 }

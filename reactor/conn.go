@@ -49,6 +49,7 @@ type Conn struct {
 	need    int    // do not offer in before it has so many bytes
 	out     []byte // bytes to be written, from sent on
 	sent    int
+	written uint64
 
 	queued    bool // in loop.next
 	dirty     bool // in loop.dirty
@@ -79,6 +80,9 @@ func (c *Conn) Peer() (id int, addr string) { return c.sock.peer() }
 
 // Buffered returns the bytes given to Write that the socket has not taken.
 func (c *Conn) Buffered() int { return len(c.out) - c.sent }
+
+// Written returns the bytes that the socket has taken so far.
+func (c *Conn) Written() uint64 { return c.written }
 
 // Write appends p to what is sent at the end of the turn; p may change afterwards.
 func (c *Conn) Write(p []byte) {
@@ -279,6 +283,7 @@ func (c *Conn) flush() {
 		c.loop.stats.Writes++
 		c.loop.stats.BytesOut += uint64(n)
 		c.sent += n
+		c.written += uint64(n)
 		if err != nil {
 			c.fail(err)
 			return

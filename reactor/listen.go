@@ -5,28 +5,53 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"sync"
 	"time"
 )
 
 // acceptPause is how long accepting rests when descriptors or memory are short.
 const acceptPause = 50 * time.Millisecond
 
-// Serve accepts connections from ln until stop is called, and gives each to the loop
-// that has the fewest. The handler is made on that loop's goroutine. stop closes ln and
-// returns when nothing more will be accepted.
+// handshakeTimeout is how long a client may take for a TLS handshake.
+const handshakeTimeout = 10 * time.Second
+
+// Listener says how connections are accepted.
+type Listener struct {
+	// Net is where connections come from. If it gives TLS connections, their handshake
+	// is waited for before a handler is made.
+	Net net.Listener
+	// Allow decides whether a client may connect; nil allows all. It is called with the
+	// zero Addr for clients without one, and must be safe for concurrent use.
+	Allow func(netip.Addr) bool
+	// Handler makes the handler of a connection, on its loop's goroutine.
+	Handler func(*Conn) Handler
+}
+
+// allows asks Allow about the other side of a connection.
+func (ln *Listener) allows(nc net.Conn) bool {
+	if ln.Allow == nil {
+		return true
+	}
+	a, _ := nc.RemoteAddr().(*net.TCPAddr)
+	return ln.Allow(a.AddrPort().Addr().Unmap())
+}
+
+// Serve accepts connections until stop is called, and gives each to the loop that has
+// the fewest. stop closes the listener and returns when nothing more will be accepted.
 //
 // The loops must all have been made with the same Config.
-func Serve(ln net.Listener, loops []*Loop, h func(*Conn) Handler) (stop func(), err error) {
-	if pollsDescriptors(ln, loops[0]) {
-		return listenFd(ln, loops, h)
+func Serve(ln Listener, loops []*Loop) (stop func(), err error) {
+	if pollsDescriptors(ln.Net, loops[0]) {
+		return listenFd(ln, loops)
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		acceptAll(ln, loops, h)
+		acceptAll(&ln, loops)
 	}()
 	return func() {
-		ln.Close()
+		ln.Net.Close()
 		<-done
 	}, nil
 }
@@ -43,9 +68,11 @@ func pollsDescriptors(ln net.Listener, l *Loop) bool {
 	return false
 }
 
-func acceptAll(ln net.Listener, loops []*Loop, h func(*Conn) Handler) {
+func acceptAll(ln *Listener, loops []*Loop) {
+	var pending sync.WaitGroup // connections in their handshake
+	defer pending.Wait()
 	for {
-		nc, err := ln.Accept()
+		nc, err := ln.Net.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -54,11 +81,43 @@ func acceptAll(ln net.Listener, loops []*Loop, h func(*Conn) Handler) {
 			time.Sleep(acceptPause)
 			continue
 		}
-		l := leastLoaded(loops)
-		l.load.Add(1)
-		if !l.Post(func() { l.attachStream(nc, true, h) }) {
+		if !ln.allows(nc) {
+			loops[0].Post(func() { loops[0].stats.Denied++ })
 			nc.Close()
+			continue
 		}
+		if tls, ok := nc.(handshaker); ok {
+			pending.Go(func() { welcome(ln, tls, loops) })
+		} else {
+			place(ln, nc, loops)
+		}
+	}
+}
+
+// handshaker is a connection that begins with a handshake, as TLS does.
+type handshaker interface {
+	net.Conn
+	HandshakeContext(context.Context) error
+}
+
+// welcome waits for a handshake.
+func welcome(ln *Listener, nc handshaker, loops []*Loop) {
+	ctx, cancel := context.WithTimeout(loops[0].dials, handshakeTimeout)
+	defer cancel()
+	if err := nc.HandshakeContext(ctx); err != nil {
+		nc.Close()
+		loops[0].Post(func() { loops[0].stats.HandshakeErrors++ })
+		return
+	}
+	place(ln, nc, loops)
+}
+
+// place gives a connection to the loop that has the fewest.
+func place(ln *Listener, nc net.Conn, loops []*Loop) {
+	l := leastLoaded(loops)
+	l.load.Add(1)
+	if !l.Post(func() { l.attachStream(nc, true, ln.Handler) }) {
+		nc.Close()
 	}
 }
 
@@ -72,17 +131,22 @@ func leastLoaded(loops []*Loop) *Loop {
 	return best
 }
 
+// Dialer opens a connection; nil stands for a plain one. It may take its time.
+type Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // Dial connects to an address ("host:port", or "unix:" and a path). It calls done on the
 // loop's goroutine with the connection, whose handler h has made, or with an error. The
 // returned function gives up; done then gets an error. Once the loop has ended done is
 // not called.
-func (l *Loop) Dial(address string, timeout time.Duration, h func(*Conn) Handler, done func(*Conn, error)) (cancel func()) {
+func (l *Loop) Dial(address string, timeout time.Duration, dial Dialer, h func(*Conn) Handler, done func(*Conn, error)) (cancel func()) {
 	ctx, cancel := context.WithTimeout(l.dials, timeout)
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
 	l.streams.Go(func() {
 		defer cancel()
-		var d net.Dialer
 		network, addr := SplitAddress(address)
-		nc, err := d.DialContext(ctx, network, addr)
+		nc, err := dial(ctx, network, addr)
 		if !l.Post(func() { done(l.dialed(nc, err, h)) }) && err == nil {
 			nc.Close()
 		}

@@ -35,7 +35,11 @@ type Stats struct {
 	// AcceptErrors counts connections that could not be accepted for want of
 	// descriptors or memory.
 	AcceptErrors uint64
-	BusyNanos    uint64
+	// Denied counts connections that a Listener's Allow turned away.
+	Denied uint64
+	// HandshakeErrors counts connections whose TLS handshake failed.
+	HandshakeErrors uint64
+	BusyNanos       uint64
 }
 
 // Add adds the counters of another loop.
@@ -48,6 +52,8 @@ func (st *Stats) Add(o Stats) {
 	st.BytesOut += o.BytesOut
 	st.Connections += o.Connections
 	st.AcceptErrors += o.AcceptErrors
+	st.Denied += o.Denied
+	st.HandshakeErrors += o.HandshakeErrors
 	st.BusyNanos += o.BusyNanos
 }
 

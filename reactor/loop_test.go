@@ -80,9 +80,9 @@ func serveEcho(t *testing.T, loops []*Loop, network, addr string) (net.Addr, cha
 		t.Fatal(err)
 	}
 	closings := make(chan error, 100)
-	stop, err := Serve(ln, loops, func(c *Conn) Handler {
+	stop, err := Serve(Listener{Net: ln, Handler: func(c *Conn) Handler {
 		return &echo{c, func(err error) { closings <- err }}
-	})
+	}}, loops)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestDial(t *testing.T) {
 		addr, _ := serveEcho(t, loops, "tcp", "127.0.0.1:0")
 		got := make(chan string, 1)
 		loops[0].Post(func() {
-			loops[0].Dial(addr.String(), time.Second, func(c *Conn) Handler {
+			loops[0].Dial(addr.String(), time.Second, nil, func(c *Conn) Handler {
 				c.WriteString("hello\n")
 				return &collect{got}
 			}, func(_ *Conn, err error) {
@@ -188,7 +188,7 @@ func TestDial(t *testing.T) {
 		}
 		refused := make(chan error, 1)
 		loops[0].Post(func() {
-			loops[0].Dial("127.0.0.1:1", time.Second, nil, func(_ *Conn, err error) { refused <- err })
+			loops[0].Dial("127.0.0.1:1", time.Second, nil, nil, func(_ *Conn, err error) { refused <- err })
 		})
 		if err := <-refused; err == nil {
 			t.Error("a refused connection gave no error")

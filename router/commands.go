@@ -15,6 +15,9 @@ func (s *session) dispatch(r *memproto.Request) bool {
 		}
 	}
 	s.w.stats.Requests[r.Verb]++
+	if len(s.w.r.cfg.Advertise) > 0 && s.discovers(r) {
+		return true
+	}
 	switch r.Verb {
 	case memproto.Get, memproto.Gets, memproto.Gat, memproto.Gats:
 		if r.NumKeys > 1 {
@@ -36,7 +39,7 @@ func (s *session) dispatch(r *memproto.Request) bool {
 		s.say("CLIENT_ERROR cache_memlimit not allowed")
 	case memproto.Shutdown:
 		s.say("ERROR: shutdown not enabled")
-	case memproto.Denied:
+	case memproto.Denied, memproto.ConfigGet:
 		s.say(memproto.LineError)
 	case memproto.Quit:
 		s.end()

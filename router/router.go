@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -39,8 +40,42 @@ type Config struct {
 	// BulkSize is the size in bytes from which a request or value travels on a server's
 	// second connection; 0 means DefaultBulkSize.
 	BulkSize int
+	// Dial opens connections to servers; nil means plain ones.
+	Dial reactor.Dialer
+	// User and Password are said first to each server, if User is not empty.
+	User, Password string
+	// MaxClients bounds the clients of all listeners; 0 means no bound.
+	MaxClients int
+	// TellFull tells a client beyond MaxClients so, as memcached does. Some clients take
+	// the line for the answer to their first request.
+	TellFull bool
+	// MaxOutstanding bounds the requests that a client may have outstanding before it is
+	// no longer read; 0 means DefaultMaxOutstanding.
+	MaxOutstanding int
+	// IdleTimeout closes clients that ask nothing for so long; 0 means never.
+	IdleTimeout time.Duration
+	// SlowTimeout closes clients that take none of their replies for so long; 0 means
+	// never.
+	SlowTimeout time.Duration
+	// Advertise are addresses, host:port, that clients are told when they ask which
+	// nodes the cluster has; empty means that the question is not understood.
+	Advertise []string
 	// Log gets changes of state; nil means slog.Default.
 	Log *slog.Logger
+}
+
+// Listen says who may come in by a listener. The zero value lets everybody in.
+type Listen struct {
+	// Passwords, if not nil, must approve of a client before it is served.
+	Passwords Passwords
+	// Allow decides whether a client's address may connect; nil allows all. It must be
+	// safe for concurrent use.
+	Allow func(netip.Addr) bool
+}
+
+// Passwords checks users. It must be safe for concurrent use and must not take long.
+type Passwords interface {
+	Check(user, password []byte) bool
 }
 
 // Defaults and limits.
@@ -49,6 +84,9 @@ const (
 	DefaultTimeout  = time.Second
 	DefaultMaxValue = 128 << 20
 	DefaultBulkSize = 32 << 10
+
+	// DefaultMaxOutstanding is how many requests a client may have outstanding.
+	DefaultMaxOutstanding = 1024
 
 	// MaxLine bounds the line of a get, in bytes.
 	MaxLine = 8 << 20
@@ -71,6 +109,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.BulkSize == 0 {
 		c.BulkSize = DefaultBulkSize
+	}
+	if c.MaxOutstanding == 0 {
+		c.MaxOutstanding = DefaultMaxOutstanding
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -120,8 +161,12 @@ func (r *Router) Run(ctx context.Context) error {
 }
 
 // Serve accepts clients from ln until the router drains or ends.
-func (r *Router) Serve(ln net.Listener) error {
-	stop, err := reactor.Serve(ln, r.loops, r.accept)
+func (r *Router) Serve(ln net.Listener, l Listen) error {
+	stop, err := reactor.Serve(reactor.Listener{
+		Net:     ln,
+		Allow:   l.Allow,
+		Handler: func(c *reactor.Conn) reactor.Handler { return r.accept(c, l.Passwords) },
+	}, r.loops)
 	if err != nil {
 		return fmt.Errorf("cannot accept on %s: %w", ln.Addr(), err)
 	}
@@ -132,13 +177,21 @@ func (r *Router) Serve(ln net.Listener) error {
 }
 
 // accept makes the session of a new client, on the goroutine of its loop.
-func (r *Router) accept(c *reactor.Conn) reactor.Handler {
+func (r *Router) accept(c *reactor.Conn, p Passwords) reactor.Handler {
 	for _, w := range r.workers {
 		if w.loop == c.Loop() {
-			return w.newSession(c)
+			return w.newSession(c, p)
 		}
 	}
 	panic("bug: connection of a loop that is not ours")
+}
+
+// clients returns the number of clients of all loops.
+func (r *Router) clients() (n int64) {
+	for _, l := range r.loops {
+		n += l.Load()
+	}
+	return n
 }
 
 // SetTable replaces the table. Servers that stay keep their connections; one that is

@@ -9,8 +9,7 @@ import (
 
 // What a client may have outstanding before it is no longer read.
 const (
-	maxOutstanding = 1024    // requests
-	maxUnread      = 1 << 20 // bytes of replies, those to come estimated
+	maxUnread = 1 << 20 // bytes of replies, those to come estimated
 	// firstReply is the estimate of a reply while none has come: a new client may have
 	// few requests outstanding until it is known that their replies are small.
 	firstReply = 32 << 10
@@ -33,22 +32,32 @@ type session struct {
 	alone   bool // the request at the head bears no company: nothing is read until it is done
 	fenced  bool // the next request must wait until nothing is outstanding
 	ended   bool // no more requests come: close when all are answered
-	gone    bool
+
+	passwords Passwords // who must approve before anything is served; nil afterwards
+	attempts  int       // to authenticate that failed
+	watch     watch
 }
 
-func (w *worker) newSession(c *reactor.Conn) *session {
-	s := &session{w: w, conn: c, replySize: firstReply}
+// newSession serves a new client. With p it must authenticate first.
+func (w *worker) newSession(c *reactor.Conn, p Passwords) *session {
+	s := &session{w: w, conn: c, replySize: firstReply, passwords: p}
 	w.sessions[s] = struct{}{}
 	w.stats.Clients++
-	if w.drained != nil {
+	s.watch.active = w.loop.Now()
+	switch {
+	case w.drained != nil:
 		s.end()
+	case w.full():
+		s.turnAway()
 	}
+	w.sweepLater()
 	return s
 }
 
 // Received reads requests, as many as the client may have outstanding.
 func (s *session) Received(b []byte) int {
 	taken := 0
+	s.watch.active = s.w.loop.Now()
 	for taken < len(b) && !s.ended {
 		if !s.ready() {
 			s.conn.Pause()
@@ -72,7 +81,7 @@ func (s *session) ready() bool {
 	switch {
 	case s.n == 0:
 		return s.conn.Buffered() < maxUnread
-	case s.alone || s.fenced || s.n >= maxOutstanding:
+	case s.alone || s.fenced || s.n >= s.w.r.cfg.MaxOutstanding:
 		return false
 	}
 	return s.conn.Buffered()+s.held+s.n*s.replySize < maxUnread
@@ -83,6 +92,9 @@ func (s *session) ready() bool {
 func (s *session) step(b []byte) int {
 	if s.skip > 0 {
 		return s.drop(len(b))
+	}
+	if s.passwords != nil {
+		return s.authenticate(b)
 	}
 	w := s.w
 	n, status := w.parser.Parse(b, &w.req)
@@ -173,7 +185,7 @@ func (s *session) settle() {
 		s.conn.Finish()
 		return
 	}
-	if s.conn.Paused() && s.n <= maxOutstanding/2 && s.ready() {
+	if s.conn.Paused() && s.n <= s.w.r.cfg.MaxOutstanding/2 && s.ready() {
 		s.conn.Resume()
 	}
 }
@@ -208,7 +220,6 @@ func (s *session) Ended() { s.end() }
 // Closed is called when the connection is gone. Requests that wait for a server are
 // left to it; their replies will be dropped.
 func (s *session) Closed(err error) {
-	s.gone = true
 	if err != nil && err != io.EOF {
 		s.w.stats.ClientErrors++
 	}

@@ -22,6 +22,12 @@ type Stats struct {
 	Hangups      uint64   // connections closed for what was sent on them
 	Clients      uint64   // connections accepted
 	ClientErrors uint64   // connections that ended with an error
+
+	Authenticated uint64 // clients that were admitted by password
+	AuthFailures  uint64 // wrong users or passwords
+	TurnedAway    uint64 // clients beyond the most there may be
+	ClosedIdle    uint64 // clients closed because they asked nothing
+	ClosedSlow    uint64 // clients closed because they took no replies
 }
 
 // count counts hits and misses of a whole reply to a retrieval of one key; it reports
@@ -57,6 +63,11 @@ func (st *Stats) add(o *Stats) {
 	st.Hangups += o.Hangups
 	st.Clients += o.Clients
 	st.ClientErrors += o.ClientErrors
+	st.Authenticated += o.Authenticated
+	st.AuthFailures += o.AuthFailures
+	st.TurnedAway += o.TurnedAway
+	st.ClosedIdle += o.ClosedIdle
+	st.ClosedSlow += o.ClosedSlow
 }
 
 // Total returns the number of requests of all verbs.

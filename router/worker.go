@@ -26,6 +26,7 @@ type worker struct {
 	parts    stock[part]
 	routes   []*part // a multiget's parts, by server and lane
 	drained  func()  // set when draining
+	sweeper  reactor.Timer
 	stats    Stats
 }
 
@@ -89,6 +90,9 @@ func (w *worker) backendConfig(s Server, h *backend.Health) backend.Config {
 		ConnectTimeout: min(c.ConnectTimeout, c.Timeout),
 		MaxQueue:       maxQueue,
 		BulkSize:       c.BulkSize,
+		Dial:           c.Dial,
+		User:           c.User,
+		Password:       c.Password,
 		Log:            c.Log,
 		Health:         h,
 	}

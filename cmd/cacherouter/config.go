@@ -9,19 +9,29 @@ import (
 	"strings"
 	"time"
 
+	"cacherouter/router"
+
 	"go.yaml.in/yaml/v3"
 )
 
 // config is the whole configuration, from a file or from flags. The tag doc is the
 // field's line in docs/configuration.md.
 type config struct {
-	Listen       []string   `yaml:"listen" doc:"Addresses for clients, each host:port, or unix: and a path."`
-	Admin        string     `yaml:"admin" doc:"Address of the admin HTTP server; empty means none."`
-	Loops        int        `yaml:"loops" doc:"Event loops; 0 means one per processor."`
-	Engine       string     `yaml:"engine" doc:"How sockets are served: auto, or portable for goroutines."`
-	DrainDelay   duration   `yaml:"drain_delay" doc:"How long readyz fails before the listeners close on SIGTERM. Set it to the time that your load balancer takes to see it."`
-	DrainTimeout duration   `yaml:"drain_timeout" doc:"How long clients then have to take their replies."`
-	Pool         poolConfig `yaml:"pool" doc:"The servers and how keys are placed on them."`
+	Listen       []listenerConfig `yaml:"listen" doc:"Addresses for clients, each host:port, or unix: and a path, or a mapping of the fields below."`
+	Admin        string           `yaml:"admin" doc:"Address of the admin HTTP server; empty means none."`
+	Loops        int              `yaml:"loops" doc:"Event loops; 0 means one per processor."`
+	Engine       string           `yaml:"engine" doc:"How sockets are served: auto, or portable for goroutines."`
+	DrainDelay   duration         `yaml:"drain_delay" doc:"How long readyz fails before the listeners close on SIGTERM. Set it to the time that your load balancer takes to see it."`
+	DrainTimeout duration         `yaml:"drain_timeout" doc:"How long clients then have to take their replies."`
+
+	MaxClients     int      `yaml:"max_clients" doc:"How many clients may be connected; 0 means as many as there are descriptors."`
+	TellFull       bool     `yaml:"tell_full" doc:"Tell a client beyond max_clients so, as memcached does, instead of just closing. Some clients take the line for the answer to their first request."`
+	MaxOutstanding int      `yaml:"max_outstanding" doc:"How many requests a client may have outstanding before it is no longer read."`
+	IdleTimeout    duration `yaml:"idle_timeout" doc:"Close clients that ask nothing for so long; 0s means never."`
+	SlowTimeout    duration `yaml:"slow_timeout" doc:"Close clients that take none of their replies for so long; 0s means never."`
+	Advertise      []string `yaml:"advertise" doc:"Addresses, host:port, of the routers, told to clients that ask for the nodes of the cluster as with ElastiCache; none means that the question is answered with ERROR."`
+
+	Pool poolConfig `yaml:"pool" doc:"The servers and how keys are placed on them."`
 }
 
 // poolConfig is a set of servers and how keys are placed on them.
@@ -34,6 +44,8 @@ type poolConfig struct {
 	ConnectTimeout duration       `yaml:"connect_timeout" doc:"How long connecting to a server may take; at most timeout."`
 	MaxValue       int            `yaml:"max_value" doc:"The longest value taken from a client, in bytes. A longer one is answered as memcached does."`
 	BulkSize       int            `yaml:"bulk_size" doc:"The size in bytes from which a value travels on a server's second connection."`
+	TLS            *clientTLS     `yaml:"tls" doc:"Speak TLS to the servers, 1.2 or later, certificates always verified."`
+	Passwords      string         `yaml:"passwords" doc:"File whose first line, user:password, is said to each server, as memcached -Y wants it."`
 	FlushAll       bool           `yaml:"flush_all" doc:"Whether clients may flush all servers."`
 	OnFailure      string         `yaml:"on_failure" doc:"How a get is answered whose server fails: error or miss."`
 }
@@ -41,10 +53,12 @@ type poolConfig struct {
 // defaultConfig returns what holds where nothing else is said.
 func defaultConfig() config {
 	return config{
-		Listen:       []string{"127.0.0.1:11311"},
-		Admin:        "127.0.0.1:11312",
-		Engine:       "auto",
-		DrainTimeout: duration(10 * time.Second),
+		Listen:         []listenerConfig{{Address: "127.0.0.1:11311"}},
+		Admin:          "127.0.0.1:11312",
+		Engine:         "auto",
+		DrainTimeout:   duration(10 * time.Second),
+		MaxOutstanding: router.DefaultMaxOutstanding,
+		SlowTimeout:    duration(5 * time.Minute),
 		Pool: poolConfig{
 			Distribution:   "rendezvous",
 			Timeout:        duration(time.Second),
@@ -175,9 +189,14 @@ func (c *config) validate() error {
 	if len(c.Listen) == 0 {
 		return badField(errors.New("want at least one address"), "listen")
 	}
-	for _, a := range c.Listen {
+	for i := range c.Listen {
+		if _, err := c.Listen[i].prepare(nil); err != nil {
+			return err
+		}
+	}
+	for _, a := range c.Advertise {
 		if err := checkAddress(a); err != nil {
-			return badField(err, "listen")
+			return badField(err, "advertise")
 		}
 	}
 	if c.Admin != "" {
@@ -188,6 +207,10 @@ func (c *config) validate() error {
 	switch {
 	case c.Loops < 0 || c.Loops > 1024:
 		return badField(fmt.Errorf("%d is not between 0 and 1024", c.Loops), "loops")
+	case c.MaxClients < 0:
+		return badField(fmt.Errorf("%d is negative", c.MaxClients), "max_clients")
+	case c.MaxOutstanding < 1:
+		return badField(fmt.Errorf("%d is less than 1", c.MaxOutstanding), "max_outstanding")
 	case c.Engine != "auto" && c.Engine != "portable":
 		return badField(fmt.Errorf("%q is neither auto nor portable", c.Engine), "engine")
 	}
@@ -206,6 +229,9 @@ func (p *poolConfig) validate() error {
 		return badField(fmt.Errorf("%d is not between 1 and %d bytes", p.MaxValue, 1<<30), "pool", "max_value")
 	case p.BulkSize < 1:
 		return badField(fmt.Errorf("%d is less than 1 byte", p.BulkSize), "pool", "bulk_size")
+	}
+	if _, err := p.upstream(nil); err != nil {
+		return err
 	}
 	_, err := buildTable(p)
 	return err

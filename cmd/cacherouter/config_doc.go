@@ -25,17 +25,47 @@ func configDoc() string {
 func writeFields(b *strings.Builder, prefix string, section reflect.Value) {
 	for i := range section.NumField() {
 		f, v := section.Type().Field(i), section.Field(i)
-		name := prefix + f.Tag.Get("yaml")
-		if v.Kind() == reflect.Struct {
-			writeFields(b, name+".", v)
+		if !f.IsExported() {
 			continue
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, defaultText(v), f.Tag.Get("doc"))
+		name := prefix + f.Tag.Get("yaml")
+		if v.Kind() != reflect.Struct {
+			fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, defaultText(v), f.Tag.Get("doc"))
+		}
+		if inner, ok := innerSection(v); ok {
+			writeFields(b, name+inner.suffix, inner.value)
+		}
 	}
 }
 
+// section is a section of the configuration within another.
+type section struct {
+	suffix string // of its name, before a field's
+	value  reflect.Value
+}
+
+// innerSection returns the section that a field holds: itself, behind a pointer, or in
+// each element of a list. One that has no doc of its own is no section.
+func innerSection(v reflect.Value) (section, bool) {
+	t, suffix := v.Type(), "."
+	if t.Kind() == reflect.Slice {
+		t, suffix = t.Elem(), "[]."
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || t.NumField() == 0 || t.Field(0).Tag.Get("doc") == "" {
+		return section{}, false
+	}
+	if v.Kind() == reflect.Struct {
+		return section{suffix, v}, true
+	}
+	return section{suffix, reflect.Zero(t)}, true
+}
+
 func defaultText(v reflect.Value) string {
-	if fmt.Sprint(v.Interface()) == "" || v.Kind() == reflect.Slice && v.Len() == 0 {
+	switch {
+	case v.Kind() == reflect.Pointer && v.IsNil(), fmt.Sprint(v.Interface()) == "", v.Kind() == reflect.Slice && v.Len() == 0:
 		return "none"
 	}
 	return fmt.Sprintf("`%v`", v.Interface())

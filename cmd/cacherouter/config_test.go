@@ -60,7 +60,7 @@ pool:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Loops != 3 || c.Listen[1] != "unix:/tmp/x" || c.Admin != "127.0.0.1:11312" || c.DrainTimeout != duration(3*time.Second) ||
+	if c.Loops != 3 || c.Listen[1].Address != "unix:/tmp/x" || c.Admin != "127.0.0.1:11312" || c.DrainTimeout != duration(3*time.Second) ||
 		c.Pool.Timeout != duration(250*time.Millisecond) || c.Pool.OnFailure != "miss" {
 		t.Errorf("got %+v", c)
 	}
@@ -120,6 +120,18 @@ func TestBadConfigSaysWhereAndWhat(t *testing.T) {
 	f("pool:\n  servers:\n    - h:1@x\n", "line 3", "weight")
 	f("pool:\n  servers:\n    - {name: a, address: h}\n", "line 3", "server a", "host:port")
 	f("pool:\n  servers:\n    - {name: a, adress: h:1}\n", "line 3", "adress")
+	f("listen:\n  - {address: \"h:1\", nonsense: 1}\n"+head, "line 2", "nonsense")
+	f("listen:\n  - {address: \"h:1\", tls: {sert: x}}\n"+head, "line 2", "sert")
+	f("listen:\n  - {address: \"h:1\", tls: {cert: /none, key: /none}}\n"+head, "line 2", "/none")
+	f("listen:\n  - {address: \"h:1\", tls: {}}\n"+head, "line 2", "certificate")
+	f("listen:\n  - {address: \"h:1\", passwords: /none}\n"+head, "line 2", "/none")
+	f("listen:\n  - h:2\n  - {address: \"h:1\", allow: [everywhere]}\n"+head, "line 3", "everywhere")
+	f("listen:\n  - {address: \"unix:/x\", allow: [10.0.0.0/8]}\n"+head, "line 2", "unix")
+	f(head+"  tls: {ca: /none}\n", "line 3", "tls", "/none")
+	f(head+"  passwords: /none\n", "line 3", "passwords", "/none")
+	f(head+"max_clients: -1\n", "line 3", "max_clients")
+	f(head+"max_outstanding: 0\n", "line 3", "max_outstanding")
+	f(head+"advertise: [here]\n", "line 3", "advertise", "here")
 	f("pool: [\n", "line")
 }
 

@@ -22,11 +22,11 @@ import (
 
 type serveCmd struct {
 	poolFlags
-	Listen   []string `help:"Addresses for clients: host:port, or unix: and a path." placeholder:"ADDR"`
-	Admin    *string  `help:"Address of the admin HTTP server; empty for none." placeholder:"ADDR"`
-	Loops    int      `help:"Event loops; 0 means one per processor." default:"0"`
-	Engine   string   `help:"How sockets are served: auto or portable." placeholder:"NAME"`
-	FlushAll *bool    `help:"Let clients flush all servers." negatable:""`
+	Listen   []listenerConfig `help:"Addresses for clients: host:port, or unix: and a path." placeholder:"ADDR"`
+	Admin    *string          `help:"Address of the admin HTTP server; empty for none." placeholder:"ADDR"`
+	Loops    int              `help:"Event loops; 0 means one per processor." default:"0"`
+	Engine   string           `help:"How sockets are served: auto or portable." placeholder:"NAME"`
+	FlushAll *bool            `help:"Let clients flush all servers." negatable:""`
 }
 
 // load returns the configuration that the command line asks for. It is called again at
@@ -107,6 +107,10 @@ func (s *server) build() error {
 	if err != nil {
 		return err
 	}
+	up, err := s.cfg.Pool.upstream(s.log)
+	if err != nil {
+		return err
+	}
 	loops := s.cfg.Loops
 	if loops == 0 {
 		loops = runtime.NumCPU()
@@ -124,6 +128,15 @@ func (s *server) build() error {
 		ConnectTimeout: time.Duration(p.ConnectTimeout),
 		MaxValue:       p.MaxValue,
 		BulkSize:       p.BulkSize,
+		Dial:           up.dial,
+		User:           up.user,
+		Password:       up.password,
+		MaxClients:     s.cfg.MaxClients,
+		TellFull:       s.cfg.TellFull,
+		MaxOutstanding: s.cfg.MaxOutstanding,
+		IdleTimeout:    time.Duration(s.cfg.IdleTimeout),
+		SlowTimeout:    time.Duration(s.cfg.SlowTimeout),
+		Advertise:      s.cfg.Advertise,
 		Log:            s.log,
 	})
 	if err == nil {
@@ -145,15 +158,16 @@ func (s *server) listen(g *errgroup.Group) error {
 		g.Go(func() error { return s.admin.Serve(ln) })
 		s.log.Info("admin listening", "addr", ln.Addr().String())
 	}
-	for _, a := range s.cfg.Listen {
-		ln, err := net.Listen(reactor.SplitAddress(a))
-		if err != nil {
-			return errors.Join(fmt.Errorf("cannot listen for clients: %w", err), s.closeAdmin())
+	for i := range s.cfg.Listen {
+		l, err := s.cfg.Listen[i].open(s.log)
+		if err == nil {
+			err = s.router.Serve(l.ln, l.opts)
 		}
-		if err := s.router.Serve(ln); err != nil {
+		if err != nil {
 			return errors.Join(err, s.closeAdmin())
 		}
-		s.log.Info("listening", "network", ln.Addr().Network(), "addr", ln.Addr().String())
+		a := l.ln.Addr()
+		s.log.Info("listening", "network", a.Network(), "addr", a.String(), "tls", l.tls != nil)
 	}
 	if s.admin != nil {
 		s.admin.SetReady(true)

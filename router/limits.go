@@ -1,0 +1,88 @@
+package router
+
+import "time"
+
+// watch is what a session remembers to be judged idle or slow.
+type watch struct {
+	active  time.Time // when the client last asked something
+	stalled time.Time // since when it has taken nothing of what waits for it; zero if it has
+	written uint64    // what it had taken when last looked at
+}
+
+// full reports whether there are more clients than may be. The one at hand is counted.
+func (w *worker) full() bool {
+	limit := w.r.cfg.MaxClients
+	return limit > 0 && w.r.clients() > int64(limit)
+}
+
+// turnAway closes a client that is one too many.
+func (s *session) turnAway() {
+	s.w.stats.TurnedAway++
+	if s.w.r.cfg.TellFull {
+		s.conn.WriteString("ERROR Too many open connections\r\n")
+	}
+	s.end()
+}
+
+// sweepEvery returns how often clients are looked at; 0 means never.
+func (w *worker) sweepEvery() time.Duration {
+	c := &w.r.cfg
+	d := min(orHuge(c.IdleTimeout), orHuge(c.SlowTimeout))
+	if d == huge {
+		return 0
+	}
+	return max(d/8, time.Millisecond)
+}
+
+const huge = time.Duration(1<<63 - 1)
+
+func orHuge(d time.Duration) time.Duration {
+	if d == 0 {
+		return huge
+	}
+	return d
+}
+
+// sweepLater arms the next look at the clients. One timer serves all: they are looked at
+// every eighth of the shortest timeout, so a client is closed up to so much late.
+func (w *worker) sweepLater() {
+	every := w.sweepEvery()
+	if every > 0 && len(w.sessions) > 0 && !w.sweeper.Armed() {
+		w.sweeper.Func = w.sweep
+		w.loop.Set(&w.sweeper, w.loop.Now().Add(every))
+	}
+}
+
+// sweep closes clients that are idle or slow.
+func (w *worker) sweep() {
+	for s := range w.sessions {
+		switch {
+		case s.slow():
+			w.stats.ClosedSlow++
+			s.conn.Close()
+		case s.idle():
+			w.stats.ClosedIdle++
+			s.end()
+		}
+	}
+	w.sweepLater()
+}
+
+// idle reports whether the client has asked nothing for too long.
+func (s *session) idle() bool {
+	limit := s.w.r.cfg.IdleTimeout
+	return limit > 0 && s.n == 0 && !s.ended && s.w.loop.Now().Sub(s.watch.active) >= limit
+}
+
+// slow reports whether the client has taken none of its replies for too long.
+func (s *session) slow() bool {
+	limit := s.w.r.cfg.SlowTimeout
+	if written := s.conn.Written(); s.conn.Buffered() == 0 || written != s.watch.written {
+		s.watch.written, s.watch.stalled = written, time.Time{}
+		return false
+	}
+	if s.watch.stalled.IsZero() {
+		s.watch.stalled = s.w.loop.Now()
+	}
+	return limit > 0 && s.w.loop.Now().Sub(s.watch.stalled) >= limit
+}
