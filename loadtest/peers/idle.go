@@ -31,6 +31,7 @@ type Idle struct {
 	Connected uint64 `json:"resident_connected"` // bytes, clients connected that never asked anything
 	Served    uint64 `json:"resident_served"`    // bytes, each has asked, a hundred of them at a time
 	Burst     uint64 `json:"resident_burst"`     // bytes, after all have asked in the same moment; for information
+	Failed    uint64 `json:"burst_errors"`       // requests of that moment that were answered with an error
 }
 
 // Met reports whether the memory is within the target.
@@ -103,9 +104,13 @@ func (i *Idle) atOnce(ctx context.Context, proxy *process.Server) error {
 		return err
 	}
 	defer s.Close()
-	if _, err := s.Run(ctx, load.Extent{Requests: 2 * i.Clients}); err != nil {
+	// On a busy machine the last of so many may be answered with a timeout. That is told, but it is
+	// not what is measured here.
+	r, err := s.Run(ctx, load.Extent{Requests: 2 * i.Clients})
+	if err != nil && r.Errors == 0 {
 		return err
 	}
+	i.Failed = r.Errors
 	i.Burst, err = settled(ctx, proxy.ID())
 	return err
 }
@@ -145,6 +150,6 @@ func settled(ctx context.Context, pid int) (uint64, error) {
 
 func (i Idle) write(w io.Writer) {
 	mib := func(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
-	fmt.Fprintf(w, "memory, %d idle clients, %s\t%.1f MiB\t(%.1f without, %.1f connected, %.1f after a burst of all)\ttarget <= %.0f MiB\t%s\n",
-		i.Clients, i.Contender, mib(i.Served), mib(i.Before), mib(i.Connected), mib(i.Burst), mib(idleTarget), verdict(i.Met()))
+	fmt.Fprintf(w, "memory, %d idle clients, %s\t%.1f MiB\t(%.1f without, %.1f connected, %.1f after a burst of all with %d errors)\ttarget <= %.0f MiB\t%s\n",
+		i.Clients, i.Contender, mib(i.Served), mib(i.Before), mib(i.Connected), mib(i.Burst), i.Failed, mib(idleTarget), verdict(i.Met()))
 }

@@ -146,7 +146,7 @@ func TestIdleClientsAreHeldAndMeasured(t *testing.T) {
 		t.Fatalf("%d contenders, want 2", len(all))
 	}
 	for _, i := range all {
-		if i.Clients != 100 || i.Before == 0 || i.Served < i.Before || !i.Met() {
+		if i.Clients != 100 || i.Before == 0 || i.Served < i.Before || i.Burst < i.Before || i.Failed != 0 || !i.Met() {
 			t.Errorf("%+v", i)
 		}
 	}

@@ -141,7 +141,7 @@ func (r *Report) WriteText(out io.Writer) error {
 		if err := r.writeTable(out); err != nil {
 			return err
 		}
-		fmt.Fprintln(out)
+		fmt.Fprintf(out, "\n%s / %s, medians over pairs of %.1f s runs:\n", r.Contenders[0], r.Contenders[1], r.Seconds)
 	}
 	return r.writeVerdicts(out)
 }
@@ -163,7 +163,6 @@ func (r *Report) writeTable(out io.Writer) error {
 }
 
 func (r *Report) writeVerdicts(out io.Writer) error {
-	fmt.Fprintf(out, "%s / %s, medians over pairs of %.1f s runs:\n", r.Contenders[0], r.Contenders[1], r.Seconds)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, o := range r.Outcomes {
 		o.writeVerdict(w)
