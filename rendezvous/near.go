@@ -13,9 +13,9 @@ const (
 	block = 64
 )
 
-// setSieve chooses the bar that about crowd servers of a slot pass: the worst draw, or score, that is still looked at.
+// setSieve chooses the bar that about crowd servers of a slot pass: the worst score, or draw counted from the top, that is still looked at.
 func (t *Table) setSieve() {
-	t.worst = math.MaxUint64
+	t.worst = math.MaxUint64 // no sieve
 	switch n, total := uint64(len(t.seeds)), uint64(0); {
 	case n < 3*crowd:
 		return
@@ -31,7 +31,8 @@ func (t *Table) setSieve() {
 }
 
 // rankNear is rank for many servers. It first sieves a block of servers without branches, as it cannot be predicted which of them pass, and
-// ranks only those. If fewer than limit pass, it is of no use, and returns 0.
+// ranks only those. If fewer than limit reach the bar, one that was
+// sieved out may be better, and it returns 0. (Some pass that do not reach it, as the sieve goes by the floor of their score.)
 func (t *Table) rankNear(best *[depth]bid, key uint64, limit int) int {
 	n, worst := 0, t.worst
 	var near [block]uint8
@@ -45,7 +46,7 @@ func (t *Table) rankNear(best *[depth]bid, key uint64, limit int) int {
 			worst = min(worst, t.bar(best[limit-1]))
 		}
 	}
-	if n < limit {
+	if n < limit || t.bar(best[limit-1]) > t.worst {
 		return 0
 	}
 	return n
@@ -60,21 +61,21 @@ func (t *Table) bar(b bid) uint64 {
 }
 
 // sieve lists the servers of a block that may reach the bar, and returns how many there are.
-func (t *Table) sieve(near *[block]uint8, key uint64, from, to int, worst uint64) int {
-	k := 0
+func (t *Table) sieve(near *[block]uint8, key uint64, from, to int, worst uint64) uint64 {
+	k := uint64(0)
 	seeds, rates := t.seeds[from:to], t.rates[from:to]
 	if t.even {
 		for i, seed := range seeds {
 			near[k%block] = uint8(i)
-			_, below := bits.Sub64(worst, ^draw(key, seed), 0)
-			k += 1 - int(below)
+			_, passes := bits.Sub64(^draw(key, seed), worst+1, 0)
+			k += passes
 		}
 		return k
 	}
 	for i, seed := range seeds {
 		near[k%block] = uint8(i)
-		_, below := bits.Sub64(worst, score(costFloor(draw(key, seed)), rates[i]), 0)
-		k += 1 - int(below)
+		_, passes := bits.Sub64(score(costFloor(draw(key, seed)), rates[i]), worst+1, 0)
+		k += passes
 	}
 	return k
 }
