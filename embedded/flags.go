@@ -38,7 +38,7 @@ const maxOpaque = 32
 
 // read takes the flags of r, words, and the key. It returns the line that refuses them,
 // empty if all is well. A flag that is unknown or there twice is told at once, of others
-// the last that is wrong.
+// the last that is wrong; F has no line of its own and yields to the others.
 func (f *metaFlags) read(m *memory, r *memproto.Request, words []byte) (refusal string) {
 	*f = metaFlags{key: r.Key, words: words, by: 1}
 	var seen [128]bool
@@ -52,7 +52,7 @@ func (f *metaFlags) read(m *memory, r *memproto.Request, words []byte) (refusal 
 		if !known {
 			return "CLIENT_ERROR invalid flag"
 		}
-		if wrong != "" {
+		if wrong != "" && (refusal == "" || wrong != memproto.LineBadFormat) {
 			refusal = wrong
 		}
 	}
