@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"encoding/hex"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -17,7 +20,8 @@ import (
 // table is a router's table with what only the command needs of it.
 type table struct {
 	router.Table
-	digest [32]byte
+	placed placement
+	exact  bool // Spans is the placement itself, not samples of it
 }
 
 // HashOf returns the hash of a key that Picker takes.
@@ -28,10 +32,32 @@ func (t *table) HashOf(key []byte) uint64 {
 	return t.Hash(key)
 }
 
+// digest returns the table's fingerprint, the same on every machine.
+func (t *table) digest() string {
+	d := t.placed.Digest()
+	return hex.EncodeToString(d[:8])
+}
+
 // placement is what every distribution gives.
 type placement interface {
 	router.Picker
 	Digest() [32]byte
+	// Spans yields the space of hashes in order, as pairs of a span's last hash and its
+	// home.
+	Spans() iter.Seq2[uint64, int]
+}
+
+// ours are the distributions of our own, by name.
+var ours = map[string]func(p *poolConfig, names []string, weights []int) (placement, error){
+	"rendezvous": func(p *poolConfig, names []string, weights []int) (placement, error) {
+		return rendezvous.NewSlots(names, weights, cmp.Or(p.TableSize, rendezvous.DefaultSlots))
+	},
+	"maglev": func(p *poolConfig, names []string, weights []int) (placement, error) {
+		return maglev.NewSize(names, weights, cmp.Or(p.TableSize, maglev.SmallSize))
+	},
+	"ring": func(p *poolConfig, names []string, weights []int) (placement, error) {
+		return ring.NewPoints(names, weights, cmp.Or(p.Points, ring.DefaultPoints))
+	},
 }
 
 // buildTable is the one place that knows the distributions by name.
@@ -39,33 +65,53 @@ func buildTable(p *poolConfig) (*table, error) {
 	if err := checkServers(p.Servers); err != nil {
 		return nil, err
 	}
-	t := new(table)
+	if err := p.checkOptions(); err != nil {
+		return nil, err
+	}
+	t := &table{exact: true}
 	var names []string
 	var weights []int
 	for _, s := range p.Servers {
 		t.Servers = append(t.Servers, router.Server{Name: s.Name, Address: s.Address})
 		names, weights = append(names, s.Name), append(weights, s.Weight)
 	}
-	var placed placement
 	var err error
-	switch p.Distribution {
-	case "rendezvous":
-		placed, err = rendezvous.New(names, weights)
-	case "maglev":
-		placed, err = maglev.New(names, weights)
-	case "ring":
-		placed, err = ring.New(names, weights)
-	default:
-		return t, t.likeOthers(p)
+	if build, ok := ours[p.Distribution]; ok {
+		t.placed, err = build(p, names, weights)
+	} else {
+		err = t.likeOthers(p)
 	}
 	if err != nil {
-		return nil, badField(err, "pool", "servers")
+		return nil, badField(err, "pool", "distribution")
 	}
-	if p.Hash != "" || p.HashTag != "" {
-		return nil, badField(fmt.Errorf("%s has no choice of hash or hash_tag: those belong to the distributions of other programs", p.Distribution), "pool", "distribution")
-	}
-	t.Picker, t.digest = placed, placed.Digest()
+	t.Picker = t.placed
 	return t, nil
+}
+
+// checkOptions refuses options that the distribution does not have, which would
+// otherwise be silently without effect.
+func (p *poolConfig) checkOptions() error {
+	if !slices.Contains(distributions(), p.Distribution) {
+		return badField(fmt.Errorf("unknown distribution %q: want one of %s", p.Distribution, strings.Join(distributions(), " ")), "pool", "distribution")
+	}
+	_, own := ours[p.Distribution]
+	for _, o := range []struct {
+		name    string
+		set, ok bool
+	}{
+		{"hash", p.Hash != "", !own},
+		{"hash_tag", p.HashTag != "", !own},
+		{"hash_stop", p.HashStop != "", !own},
+		{"seed", p.Seed != "", !own},
+		{"mode", p.Mode != "", !own},
+		{"table_size", p.TableSize != 0, p.Distribution == "maglev" || p.Distribution == "rendezvous"},
+		{"points", p.Points != 0, p.Distribution == "ring"},
+	} {
+		if o.set && !o.ok {
+			return badField(fmt.Errorf("distribution %s has no such option", p.Distribution), "pool", o.name)
+		}
+	}
+	return nil
 }
 
 // distributions returns the names of all distributions.
@@ -75,7 +121,7 @@ func distributions() []string {
 
 // likeOthers places keys as another program does.
 func (t *table) likeOthers(p *poolConfig) error {
-	c := compat.Config{Distribution: p.Distribution, Hash: p.Hash, HashTag: p.HashTag}
+	c := compat.Config{Distribution: p.Distribution, Hash: p.Hash, HashTag: p.HashTag, HashStop: p.HashStop, Seed: p.Seed, Mode: p.Mode}
 	for _, s := range p.Servers {
 		name := s.Name
 		if name == s.Address {
@@ -83,13 +129,10 @@ func (t *table) likeOthers(p *poolConfig) error {
 		}
 		c.Servers = append(c.Servers, compat.Server{Name: name, Addr: s.Address, Weight: s.Weight})
 	}
-	if !slices.Contains(compat.Distributions(), p.Distribution) {
-		return badField(fmt.Errorf("unknown distribution %q: want one of %s", p.Distribution, strings.Join(distributions(), " ")), "pool", "distribution")
-	}
 	placed, err := compat.New(c)
 	if err != nil {
-		return badField(err, "pool", "distribution")
+		return err
 	}
-	t.Picker, t.Hash, t.digest = placed, placed.Hash, placed.Digest()
+	t.placed, t.Hash, t.exact = placed, placed.Hash, placed.Exact()
 	return nil
 }

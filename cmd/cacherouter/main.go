@@ -11,10 +11,12 @@ import (
 
 // cli is the command line.
 type cli struct {
-	Serve serveCmd `cmd:"" help:"Route clients to memcached servers."`
-	Dev   devCmd   `cmd:"" help:"Run a router with embedded servers: nothing else is needed."`
-	Check checkCmd `cmd:"" help:"Check a configuration file and say what is wrong with it."`
-	Where whereCmd `cmd:"" help:"Say which server each key lives on, and which comes next."`
+	Serve  serveCmd  `cmd:"" help:"Route clients to memcached servers."`
+	Dev    devCmd    `cmd:"" help:"Run a router with embedded servers: nothing else is needed."`
+	Check  checkCmd  `cmd:"" help:"Check a configuration file and say what is wrong with it."`
+	Import importCmd `cmd:"" help:"Print our configuration for a nutcracker (twemproxy) configuration."`
+	Plan   planCmd   `cmd:"" help:"Say which share of the keys a change of servers would move."`
+	Where  whereCmd  `cmd:"" help:"Say which server each key lives on, and which comes next."`
 }
 
 func main() {

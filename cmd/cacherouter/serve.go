@@ -140,12 +140,10 @@ func (s *server) build() error {
 		Log:            s.log,
 	})
 	if err == nil {
-		s.log.Info("routing", "servers", len(t.Servers), "distribution", p.Distribution, "digest", digestText(t.digest), "loops", loops)
+		s.log.Info("routing", "servers", len(t.Servers), "distribution", p.Distribution, "digest", t.digest(), "loops", loops)
 	}
 	return err
 }
-
-func digestText(d [32]byte) string { return fmt.Sprintf("%x", d[:8]) }
 
 // listen opens the listeners and says so; what they need on the side runs in g.
 func (s *server) listen(g *errgroup.Group) error {
@@ -248,6 +246,6 @@ func (s *server) reload() error {
 		return err
 	}
 	s.router.SetTable(&t.Table)
-	s.log.Info("reloaded", "servers", len(t.Servers), "distribution", cfg.Pool.Distribution, "digest", digestText(t.digest))
+	s.log.Info("reloaded", "servers", len(t.Servers), "distribution", cfg.Pool.Distribution, "digest", t.digest())
 	return nil
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // poolFlags name a pool, in a file or on the command line.
@@ -13,6 +15,11 @@ type poolFlags struct {
 	Distribution string         `help:"How keys are placed." placeholder:"NAME"`
 	Hash         string         `help:"The key hash, where the distribution leaves a choice." placeholder:"NAME"`
 	HashTag      string         `help:"Two characters: only what stands between them is hashed." placeholder:"{}"`
+	HashStop     string         `help:"Only what stands before this text is hashed." placeholder:"TEXT"`
+	Seed         string         `help:"The seed, for mcproxy-jump and mcproxy-ring." placeholder:"S"`
+	Mode         string         `help:"For mcproxy-ring: ketama, twemproxy, evcache or default." placeholder:"MODE"`
+	TableSize    int            `help:"Slots of maglev's or rendezvous' table." placeholder:"N"`
+	Points       int            `help:"Points of a server of weight 1 on the ring." placeholder:"N"`
 }
 
 // load returns the configuration that the flags ask for: the file's, changed by what
@@ -32,11 +39,14 @@ func (f *poolFlags) load() (config, error) {
 		{&c.Pool.Distribution, &f.Distribution},
 		{&c.Pool.Hash, &f.Hash},
 		{&c.Pool.HashTag, &f.HashTag},
+		{&c.Pool.HashStop, &f.HashStop},
+		{&c.Pool.Seed, &f.Seed},
+		{&c.Pool.Mode, &f.Mode},
 	} {
-		if *o.from != "" {
-			*o.to = *o.from
-		}
+		*o.to = cmp.Or(*o.from, *o.to)
 	}
+	c.Pool.TableSize = cmp.Or(f.TableSize, c.Pool.TableSize)
+	c.Pool.Points = cmp.Or(f.Points, c.Pool.Points)
 	return c, nil
 }
 
@@ -60,10 +70,20 @@ type whereCmd struct {
 	Keys []string `arg:"" name:"key" help:"Keys to place."`
 }
 
-// whereResult is what --json prints for a key.
+// whereResult is what --json prints.
 type whereResult struct {
+	Distribution string     `json:"distribution"`
+	Digest       string     `json:"digest"` // of the table, the same on every machine
+	Keys         []whereKey `json:"keys"`
+}
+
+// whereKey is where one key lives.
+type whereKey struct {
 	Key     string   `json:"key"`
-	Servers []string `json:"servers"`
+	Hash    uint64   `json:"hash"`
+	Home    string   `json:"home"`
+	Next    string   `json:"if_home_dies,omitempty"`
+	Servers []string `json:"servers"` // the candidates in order, home first
 }
 
 // maxCandidates is how many servers where prints for a key.
@@ -79,29 +99,34 @@ func (c *whereCmd) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	var all []whereResult
+	r := whereResult{Distribution: cfg.Pool.Distribution, Digest: t.digest()}
 	for _, key := range c.Keys {
-		r := whereResult{Key: key}
-		for _, i := range t.Picker.Pick(nil, t.HashOf([]byte(key)), maxCandidates) {
-			r.Servers = append(r.Servers, cfg.Pool.Servers[i].String())
-		}
-		all = append(all, r)
+		r.Keys = append(r.Keys, t.where(key, cfg.Pool.Servers))
 	}
 	if c.JSON {
-		enc := json.NewEncoder(s.out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(all)
+		return printJSON(s.out, r)
 	}
-	printWhere(s.out, all)
+	for _, k := range r.Keys {
+		fmt.Fprintf(s.out, "%s\t%s\n", k.Key, strings.Join(k.Servers, "\t"))
+	}
 	return nil
 }
 
-func printWhere(w io.Writer, all []whereResult) {
-	for _, r := range all {
-		fmt.Fprint(w, r.Key)
-		for _, server := range r.Servers {
-			fmt.Fprint(w, "\t", server)
-		}
-		fmt.Fprintln(w)
+func (t *table) where(key string, servers []serverConfig) whereKey {
+	k := whereKey{Key: key, Hash: t.HashOf([]byte(key))}
+	for _, i := range t.Picker.Pick(nil, k.Hash, maxCandidates) {
+		k.Servers = append(k.Servers, servers[i].String())
 	}
+	k.Home = k.Servers[0]
+	if len(k.Servers) > 1 {
+		k.Next = k.Servers[1]
+	}
+	return k
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }
