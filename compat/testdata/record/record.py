@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Records where real programs place the 1,000 keys: nutcracker, libmemcached (by pylibmc), nginx, and mcrouter's hash function.
+"""Records where real programs place the 1,000 keys: nutcracker, libmemcached (by pylibmc), nginx, memcached's proxy, and mcrouter's hash function.
 
     apt-get install memcached nutcracker python3-pylibmc nginx
-    ./record.py [--mcrouter SOURCES] [NAME...]        # all recordings, or those named, into the folder above
+    ./record.py [--mcrouter SOURCES] [--memcached-proxy FILE] [NAME...]        # all recordings, or those named, into the folder above
 
 Every key is stored once through the program and then looked for on every server; a key found on none or on two ends the run.
 For nginx the address it would pass the request to is taken. The recording's name says what was configured; ../README.md explains the parts.
@@ -173,6 +173,44 @@ def mcrouter(name, servers, value):
         return [furc(k.encode(), ctypes.c_size_t(len(k.encode())), ctypes.c_uint32(len(servers))) for k in KEYS]
 
 
+def mcproxy(name, servers, value):
+    """Stores through the proxy inside memcached, of a binary built with --enable-proxy."""
+    if not PROXY:
+        return None
+    options = []
+    words = name.split("_")
+    if words[1] == "ring":
+        options.append("dist=mcp.dist_ring_hash")
+        if words[2] != "default":
+            options.append('omode="%s"' % words[2])
+    if "md5" in words:
+        options.append("hash=mcp.dist_ring_hash.hash")
+    if "seed_foo" in name:
+        options.append('seed="foo"')
+    if "tags" in name:
+        options.append('filter="tags", filter_conf="{}"')
+    if "stop" in name:
+        options.append('filter="stop", filter_conf="::"')
+    backends = ", ".join('mcp.backend("b%d", "%s", %s)' % (i, *a.rsplit(":", 1)) for i, a in enumerate(servers))
+    lua = """
+function mcp_config_pools() return mcp.pool({ %s }, { %s }) end
+function mcp_config_routes(pool)
+    local f = mcp.funcgen_new()
+    local child = f:new_handle(pool)
+    f:ready({ n = "all", f = function(rctx) return function(r) return rctx:enqueue_and_wait(r, child) end end })
+    mcp.attach(mcp.CMD_ANY_STORAGE, f)
+end
+""" % (backends, ", ".join(options))
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as f:
+        f.write(lua)
+        f.flush()
+        os.chmod(f.name, 0o644)
+        listen = "127.0.0.1:%d" % PROXY_PORT
+        with running([PROXY, "-u", "nobody", "-l", "127.0.0.1", "-p", str(PROXY_PORT), "-U", "0", "-t", "1", "-o", "proxy_config=" + f.name], listen):
+            store(listen, value)
+    return holders(servers, value)
+
+
 ALL = """
 twemproxy_ketama_crc16 twemproxy_ketama_murmur twemproxy_ketama_fnv1a_64_named_w1-2-3-10 twemproxy_ketama_md5_w1-2-3-10
 twemproxy_ketama_md5_port11211_w1-2-3-10 twemproxy_ketama_md5_25servers twemproxy_ketama_fnv1a_64_unix twemproxy_ketama_md5_unix
@@ -184,9 +222,11 @@ libmemcached_ketama_unweighted_fnv1_32 libmemcached_ketama_unweighted_fnv1a_32 l
 libmemcached_ketama_spy_md5_w1-2-3-10 libmemcached_consistent_md5_w1-2-3-10 libmemcached_modula_md5 libmemcached_modula_fnv1a_64_w1-2-3-10
 nginx_hash_consistent_w1-2-3-10 nginx_hash_consistent_port11211 nginx_hash_consistent_25servers
 mcrouter_ch3 mcrouter_ch3_25servers
+mcproxy_jump_xxh3_seed_foo mcproxy_jump_xxh3_25servers mcproxy_ring_evcache_md5 mcproxy_ring_evcache_xxh3 mcproxy_ring_ketama_md5_port11211
+mcproxy_ring_default_xxh3_seed_foo mcproxy_ring_ketama_md5_25servers
 """.split()
 
-PROGRAMS = {"twemproxy": nutcracker, "libmemcached": libmemcached, "nginx": nginx, "mcrouter": mcrouter}
+PROGRAMS = {"twemproxy": nutcracker, "libmemcached": libmemcached, "nginx": nginx, "mcrouter": mcrouter, "mcproxy": mcproxy}
 
 
 def record(name):
@@ -205,9 +245,15 @@ def record(name):
     print("recorded", name, [homes.count(i) for i in range(len(servers))], flush=True)
 
 
-MCROUTER = None
+MCROUTER = PROXY = None
 names = sys.argv[1:]
-if names[:1] == ["--mcrouter"]:
-    MCROUTER, names = names[1], names[2:]
+while names and names[0].startswith("--"):
+    if names[0] == "--mcrouter":
+        MCROUTER = names[1]
+    elif names[0] == "--memcached-proxy":
+        PROXY = names[1]
+    else:
+        sys.exit("unknown option " + names[0])
+    names = names[2:]
 for n in names or ALL:
     record(n)
