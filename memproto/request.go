@@ -174,6 +174,9 @@ func (p *Parser) parseLine(r *Request) Status {
 		return p.parseStore(r, &words)
 	case shapeKeyed:
 		r.NoReply = r.endsInNoreply(&words)
+		if r.NoReply && words.n == 4 && string(words.w[2]) == "noreply" {
+			return r.refuse("") // without the last word the other would silence the backend
+		}
 		return r.withKey(words.w[1])
 	case shapeDelete:
 		return r.parseDelete(&words)
