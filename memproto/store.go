@@ -54,6 +54,9 @@ func (p *Parser) parseMetaSet(r *Request, words *wordList) Status {
 	}
 	length, ok := valueLength(words.w[2])
 	if !ok {
+		if words.n >= maxMetaWords && validKey(words.w[1]) { // counted first
+			return r.refuse("CLIENT_ERROR options flags too long")
+		}
 		return r.refuse(LineBadFormat)
 	}
 	r.Key, r.NumKeys = words.w[1], 1
