@@ -79,9 +79,12 @@ func Quiet(v Verb, reply []byte) bool {
 }
 
 // AppendMetaMiss appends the reply of a meta request that found nothing, echoing the
-// opaque and the key that line asks back.
+// opaque and the key that line asks back. line may have its line end.
 func AppendMetaMiss(dst, line []byte) []byte {
 	dst = append(dst, "EN"...)
+	if whole, ended := bytes.CutSuffix(line, []byte{'\n'}); ended {
+		line = bytes.TrimSuffix(whole, []byte{'\r'})
+	}
 	_, rest := NextWord(line)
 	key, flags := NextWord(rest)
 	binary := false
