@@ -211,6 +211,9 @@ func (l *refLine) keyed() seen {
 	if l.words[0] == "delete" && len(args) > 0 && !(len(args) == 1 && args[0] == "0") {
 		return refused("CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]", quiet)
 	}
+	if quiet && l.words[0] != "delete" && len(args) == 1 && args[0] == "noreply" {
+		return refused("", true) // no number, and nobody hears of it
+	}
 	if l.badKey() {
 		return refused("CLIENT_ERROR bad command line format", quiet)
 	}
@@ -244,7 +247,10 @@ func (l *refLine) metaSet() seen {
 		return refused("CLIENT_ERROR bad command line format", false)
 	}
 	length, ok := refLength(l.words[2])
-	if !ok {
+	switch {
+	case !ok && len(l.words) >= 20 && len(l.words[1]) <= 250:
+		return refused("CLIENT_ERROR options flags too long", false)
+	case !ok:
 		return refused("CLIENT_ERROR bad command line format", false)
 	}
 	e := l.flags(l.words[3:])
