@@ -17,7 +17,7 @@ func furc(hash uint64, n int) int {
 	if n <= 1 {
 		return 0
 	}
-	stream := bitStream{word: hash}
+	stream := bitStream{first: hash, word: hash}
 	depth := bits.Len(uint(n - 1))
 	at := depth
 	for range furcTries {
@@ -40,26 +40,20 @@ func furc(hash uint64, n int) int {
 	return 0
 }
 
-// bitStream yields bits by index. The walk goes back at times, by less than a stretch of the stream it has already passed, so all words are kept.
+// bitStream yields bits by index. The walk goes forward, or back to the first word, so that one word is enough to keep besides that.
 type bitStream struct {
-	word  uint64
-	later [furcTries * (furcShift + 1) * furcShift / 64]uint64
-	known int
+	first, word uint64
+	index       int // of word
 }
 
 func (s *bitStream) bit(i int) int {
-	word := i / 64
-	if word == 0 {
-		return int(s.word >> i & 1)
+	if i/64 < s.index {
+		s.word, s.index = s.first, 0
 	}
-	for ; s.known < word; s.known++ {
-		before := s.word
-		if s.known > 0 {
-			before = s.later[s.known-1]
-		}
-		s.later[s.known] = murmur64Word(before, furcSeed)
+	for ; s.index < i/64; s.index++ {
+		s.word = murmur64Word(s.word, furcSeed)
 	}
-	return int(s.later[word-1] >> (i % 64) & 1)
+	return int(s.word >> (i % 64) & 1)
 }
 
 // ch3 hashes what mcrouter calls the routing key: without a routing prefix /region/cluster/, up to the hash stop |#|.
