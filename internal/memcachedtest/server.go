@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -159,7 +160,7 @@ func dialServer(addr string, timeout time.Duration) (net.Conn, error) {
 func (s *Server) waitReady() {
 	s.tb.Helper()
 	deadline := time.Now().Add(startTimeout)
-	for !answers(s.addr) {
+	for !answers(s.addr, slices.Contains(s.args, "-Z")) {
 		select {
 		case <-s.done:
 			s.tb.Fatalf("memcached %s ended at start: %s", s.addr, s.log.String())
@@ -171,20 +172,25 @@ func (s *Server) waitReady() {
 	}
 }
 
-// answers tells whether a memcached, or something that speaks like one, replies to one version command at addr.
-func answers(addr string) bool {
+// answers tells whether a memcached, or something that speaks like one, replies to one version command at addr, be it
+// that it wants to know who asks. Of one that speaks TLS it is enough that it accepts.
+func answers(addr string, tls bool) bool {
 	c, err := dialServer(addr, time.Second)
 	if err != nil {
 		return false
 	}
 	defer c.Close()
+	if tls {
+		return true
+	}
 	c.SetDeadline(time.Now().Add(time.Second))
 	if _, err := c.Write([]byte("version\r\n")); err != nil {
 		return false
 	}
 	reply := make([]byte, 64)
 	n, _ := c.Read(reply)
-	return strings.HasPrefix(string(reply[:n]), "VERSION ")
+	text := string(reply[:n])
+	return strings.HasPrefix(text, "VERSION ") || text == "CLIENT_ERROR unauthenticated\r\n"
 }
 
 func (s *Server) cleanup() {

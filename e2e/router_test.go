@@ -1,0 +1,214 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds waits for what must happen; it is long because machines may be slow and busy.
+const patience = 30 * time.Second
+
+// binDir holds the binaries of this run.
+var binDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "cacherouter-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cannot make a folder for the binaries:", err)
+		os.Exit(1)
+	}
+	binDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// raceBinary and plainBinary build the router on first use, with and without the race detector.
+var (
+	raceBinary  = sync.OnceValues(func() (string, error) { return build("cacherouter-race", "-race") })
+	plainBinary = sync.OnceValues(func() (string, error) { return build("cacherouter") })
+)
+
+func build(name string, flags ...string) (string, error) {
+	path := filepath.Join(binDir, name)
+	args := append([]string{"build", "-buildvcs=false", "-o", path}, flags...)
+	out, err := exec.Command("go", append(args, "cacherouter/cmd/cacherouter")...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("cannot build the router: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// router is one running router process.
+type router struct {
+	tb    testing.TB
+	cmd   *exec.Cmd
+	addr  string // of its first TCP listener
+	admin string
+	log   buffer
+	done  chan struct{} // closed when the process has been waited for; cmd.ProcessState is set then
+	once  sync.Once     // guards SIGTERM: a second one would cut the drain short
+}
+
+// startRouter runs `cacherouter serve` in front of the backends, with more arguments if need be, and returns when it
+// listens. At the end of the test the router must drain and exit with status 0.
+func startRouter(tb testing.TB, backends []string, args ...string) *router {
+	tb.Helper()
+	args = append([]string{"--listen", "127.0.0.1:0", "--backends", strings.Join(backends, ",")}, args...)
+	return startServe(tb, raceBinary, args...)
+}
+
+// startServe runs `cacherouter serve` with exactly the arguments given besides --admin.
+func startServe(tb testing.TB, binary func() (string, error), args ...string) *router {
+	tb.Helper()
+	path, err := binary()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := &router{tb: tb, done: make(chan struct{})}
+	r.cmd = exec.Command(path, append([]string{"serve", "--admin", "127.0.0.1:0"}, args...)...)
+	r.cmd.Stdout, r.cmd.Stderr = &r.log, &r.log
+	r.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=20") // a second by default, at the end of every router
+	if err := r.cmd.Start(); err != nil {
+		tb.Fatalf("cannot start the router: %v", err)
+	}
+	go func() {
+		defer close(r.done)
+		r.cmd.Wait() // the status is judged in stop
+	}()
+	tb.Cleanup(r.cleanup)
+	r.admin = r.waitLog(`msg="admin listening".* addr=(\S+)`)
+	if strings.Contains(strings.Join(args, " "), "--listen 127.0.0.1:") {
+		r.addr = r.waitLog(`msg=listening .*network=tcp addr=(\S+)`)
+	}
+	return r
+}
+
+// waitLog waits for a line of the router's log and returns the pattern's first group.
+func (r *router) waitLog(pattern string) string {
+	r.tb.Helper()
+	re := regexp.MustCompile(pattern)
+	var found string
+	waitFor(r.tb, "log line "+pattern, func() error {
+		if m := re.FindStringSubmatch(r.log.String()); m != nil {
+			found = m[len(m)-1]
+			return nil
+		}
+		select {
+		case <-r.done:
+			r.tb.Fatalf("the router ended early, %v:\n%s", r.cmd.ProcessState, r.log.String())
+		default:
+		}
+		return errors.New(r.log.String())
+	})
+	return found
+}
+
+func (r *router) signal(sig syscall.Signal) {
+	r.tb.Helper()
+	if err := r.cmd.Process.Signal(sig); err != nil {
+		r.tb.Fatalf("cannot send %v to the router: %v", sig, err)
+	}
+}
+
+// term asks the router to drain, once.
+func (r *router) term() {
+	r.once.Do(func() { r.cmd.Process.Signal(syscall.SIGTERM) }) // an error means that it has ended, which stop judges
+}
+
+// stop asks the router to drain, and reports everything that a clean run does not show.
+func (r *router) stop() {
+	r.tb.Helper()
+	r.term()
+	select {
+	case <-r.done:
+	case <-time.After(patience):
+		r.cmd.Process.Signal(syscall.SIGQUIT) // a goroutine dump for the log
+		<-r.done
+		r.tb.Errorf("the router did not end within %v of SIGTERM", patience)
+	}
+	if code := r.cmd.ProcessState.ExitCode(); code != 0 {
+		r.tb.Errorf("the router ended with %v", r.cmd.ProcessState)
+	}
+	for _, bad := range []string{"DATA RACE", "panic", "fatal error"} {
+		if strings.Contains(r.log.String(), bad) {
+			r.tb.Errorf("the router's log has %q", bad)
+		}
+	}
+}
+
+func (r *router) cleanup() {
+	r.stop()
+	if !r.tb.Failed() {
+		return
+	}
+	log := r.log.String()
+	if len(log) > 20000 {
+		log = log[:10000] + "\n…\n" + log[len(log)-10000:]
+	}
+	r.tb.Logf("the router wrote:\n%s", log)
+}
+
+// rss returns the router's resident memory in bytes.
+func (r *router) rss() int {
+	r.tb.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.cmd.Process.Pid))
+	if err != nil {
+		r.tb.Fatalf("cannot read the router's memory: %v", err)
+	}
+	_, rest, _ := bytes.Cut(text, []byte("VmRSS:"))
+	fields := strings.Fields(string(rest))
+	if len(fields) == 0 {
+		r.tb.Fatalf("cannot find VmRSS in %s", text)
+	}
+	kib, err := strconv.Atoi(fields[0])
+	if err != nil {
+		r.tb.Fatalf("cannot read VmRSS: %v", err)
+	}
+	return kib << 10
+}
+
+// waitFor tries until ready returns nil, and fails the test with its last error when that takes too long.
+func waitFor(tb testing.TB, what string, ready func() error) {
+	tb.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		err := ready()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			tb.Fatalf("waited %v in vain for %s: %v", patience, what, err)
+		}
+		time.Sleep(3 * time.Millisecond) // between two looks, not in place of one
+	}
+}
+
+// buffer collects a process's output, readable while it runs.
+type buffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // guarded by mu
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
