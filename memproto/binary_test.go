@@ -236,7 +236,7 @@ func checkBinary(t *testing.T, b []byte) {
 	if n != size || len(r.Extras)+len(r.Key)+len(r.Value) != size-binaryHeader {
 		t.Fatalf("takes %d bytes of a frame of %d", n, size)
 	}
-	if r.Key != nil && len(r.Key) > 0 && r.Op.Verb() != Unknown && r.Op != OpStat {
+	if len(r.Key) > 0 && r.Op.Verb() != Unknown && r.Op != OpStat {
 		checkForward(t, &r)
 	}
 }
