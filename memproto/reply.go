@@ -155,6 +155,9 @@ func IsValue(unit []byte) bool { return len(unit) > 6 && string(unit[:6]) == "VA
 // classify tells the kind of a reply line; 0 for none that memcached sends.
 func classify(line []byte) replySet {
 	word, _ := NextWord(line)
+	if len(word) == 0 || line[0] == ' ' { // no server indents
+		return 0
+	}
 	switch string(word) {
 	case "VALUE":
 		return rValue
