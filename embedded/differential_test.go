@@ -12,45 +12,83 @@ import (
 	"pgregory.net/rapid"
 )
 
+// pair is a memcached process and an embedded server.
+type pair [2]string
+
+// startPair starts them, and makes tokens below 10 older than any to come.
+func startPair(t *testing.T) pair {
+	p := pair{memcachedtest.Start(t, memcachedtest.Steady...).Addr(), start(t, Config{}).Addr()}
+	warm := make([]string, 10)
+	for i := range warm {
+		warm[i] = "ms warm 0\r\n\r\n"
+	}
+	if _, err := p.compare(warm); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// compare has the same session with both and returns in what the replies differ.
+func (p pair) compare(requests []string) (diff string, err error) {
+	var transcripts [2][]string
+	for i, addr := range p {
+		if err := conformance.Flush(addr); err != nil {
+			return "", err
+		}
+		transcripts[i], err = conformance.Transcript(addr, conformance.Conversation{Requests: requests})
+		if err != nil {
+			return "", err
+		}
+	}
+	return cmp.Diff(transcripts[0], transcripts[1]), nil
+}
+
 // Random sessions must go the same way as with real memcached, byte for byte where
 // nothing is masked. Requests are well-formed as far as the parser goes, for what it
 // refuses has its own tests; flags and numbers may be wrong. Times to live are far from
 // each other and from now, so that it does not matter when the second turns.
 func TestSessionsAsOnMemcached(t *testing.T) {
-	addrs := []string{
-		memcachedtest.Start(t, memcachedtest.Steady...).Addr(),
-		start(t, Config{}).Addr(),
-	}
-	for _, addr := range addrs { // tokens below 10 are older than any to come
-		c := conformance.Conversation{Requests: slice(20, "set warm 0 0 1\r\nx\r\n")}
-		if _, err := conformance.Transcript(addr, c); err != nil {
+	p := startPair(t)
+	rapid.Check(t, func(t *rapid.T) {
+		diff, err := p.compare(rapid.SliceOfN(request, 1, 40).Draw(t, "requests"))
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		c := conformance.Conversation{Requests: rapid.SliceOfN(request, 1, 40).Draw(t, "requests")}
-		var transcripts [2][]string
-		for i, addr := range addrs {
-			if err := conformance.Flush(addr); err != nil {
-				t.Fatal(err)
-			}
-			var err error
-			if transcripts[i], err = conformance.Transcript(addr, c); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if diff := cmp.Diff(transcripts[0], transcripts[1]); diff != "" {
+		if diff != "" {
 			t.Errorf("memcached (-) and the embedded server (+) differ:\n%s", diff)
 		}
 	})
 }
 
-func slice(n int, s string) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = s
+// Sessions that chance seldom finds must go the same way too.
+func TestCornersAsOnMemcached(t *testing.T) {
+	p := startPair(t)
+	f := func(name string, lines ...string) {
+		t.Helper()
+		for i := range lines {
+			lines[i] += "\r\n"
+		}
+		diff, err := p.compare(lines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff != "" {
+			t.Errorf("%s: memcached (-) and the embedded server (+) differ:\n%s", name, diff)
+		}
 	}
-	return all
+	f("a late writer leaves the winner alone", "ms a 1\r\nx", "md a I", "mg a", "ms a 1 C1 I\r\ny", "mg a v t", "mg a")
+	f("a late writer of what is fresh", "ms a 1 T1000\r\nx", "ms a 1 C1 I T0\r\ny", "mg a v t", "mg a v")
+	f("append clears the marks", "ms a 1\r\nx", "md a I", "append a 0 0 1\r\ny", "mg a v h")
+	f("a new invalidation gives a new win", "ms a 1\r\nx", "md a I", "mg a", "mg a", "md a I T1000", "mg a t", "mg a t")
+	f("a time to live is lost when a number grows", "ms n 1\r\n9", "ma n T1000 t v", "mg n t v", "ma n T1000 t v", "mg n t v")
+	f("flags and time to live stay when a number grows", "ms n 1 F5 T1000\r\n9", "incr n 1", "mg n t f v s")
+	f("a vivified base64 key is shown decoded", "mg YWJj b k N0 v", "mg YWJj b k", "mg abc k", "ms YWJj 1 b\r\nx", "mg abc k", "me abc", "me YWJj b")
+	f("append forgets that the key was base64", "ms YWJj 1 b\r\nx", "ms YWJj 1 b MA k\r\ny", "mg YWJj b k v")
+	f("a number made quietly", "ma n N0 q", "ma n q", "ma n N0 q v", "ma none q", "ma n q Mx")
+	f("an opaque too long comes after the deed", "ms n 1\r\n1", "ma n v O"+strings.Repeat("o", 32), "mg n v", "md n O"+strings.Repeat("o", 32), "mg n v")
+	f("half a mode", "ms a 1 M\r\nx", "ma a M", "mg a M", "mg a Mzz", "mg a Mz")
+	f("the last wrong flag is told", "mg a Tx b", "mg a b Tx", "mg a b Fx", "mg a Jx Dx", "mg a Dx Jx", "ms a 1 Tx Mx Fx\r\nx", "mg a Tx !", "mg a \xff")
+	f("a cas that nothing can match", "ms a 1 C0\r\nx", "ms a 1\r\nx", "ms a 1 C0\r\nx", "md a C0", "ma a C0", "ms a 1 MA C0\r\ny", "ms a 1 MA C1\r\ny", "mg a v")
 }
 
 var (

@@ -100,7 +100,9 @@ func TestDelayedFlush(t *testing.T) {
 		c.want("set a 0 0 1\r\nx\r\nflush_all 10\r\nget a\r\n", "STORED\r\nOK\r\n"+hit)
 		time.Sleep(8 * time.Second)
 		c.want("get a\r\nset a 0 0 1\r\nx\r\n", hit+"STORED\r\n") // also what is stored meanwhile
-		time.Sleep(2 * time.Second)
+		time.Sleep(time.Second)                                   // what is stored in this last second does not live
+		c.want("get a\r\nset a 0 0 1\r\nx\r\nget a\r\n", miss+"STORED\r\n"+miss)
+		time.Sleep(time.Second)
 		c.want("get a\r\nset a 0 0 1\r\nx\r\n", miss+"STORED\r\n")
 		time.Sleep(time.Hour)
 		c.want("get a\r\nflush_all 10\r\nflush_all\r\nget a\r\n", hit+"OK\r\nOK\r\n"+miss)
