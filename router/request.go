@@ -13,11 +13,12 @@ type request struct {
 	server  *backend.Server
 	hash    uint64
 	verb    memproto.Verb
-	quiet   bool    // noreply or q was asked for
-	hidden  bool    // no reply is ever shown: the router's own request
-	done    bool    // reply is whole
-	gather  *gather // of a multiget
-	reply   []byte  // what waits to be sent
+	quiet   bool                // noreply or q was asked for
+	hidden  bool                // no reply is ever shown: the router's own request
+	done    bool                // reply is whole
+	gather  *gather             // of a multiget
+	reply   []byte              // what waits to be sent
+	binary  memproto.BinaryCall // of a client of the binary protocol
 	next    *request
 }
 
@@ -31,7 +32,7 @@ func (w *worker) recycle(q *request) {
 	if cap(reply) > keepReply {
 		reply = nil
 	}
-	*q = request{call: q.call, reply: reply}
+	*q = request{call: q.call, reply: reply, binary: q.binary}
 	w.requests.give(q)
 }
 
@@ -103,13 +104,23 @@ func (q *request) finish(b []byte) {
 		return
 	}
 	s.sized(len(b))
-	if q.hidden || q.quiet && memproto.Quiet(q.verb, b) {
+	var head []byte // of a binary answer
+	switch {
+	case q.hidden:
+		b = nil
+	case s.binary:
+		head, b = q.answer(b)
+	case q.quiet && memproto.Quiet(q.verb, b):
 		b = nil
 	}
 	if s.head != q {
+		q.keep(head)
 		q.keep(b)
 		q.done = true
 		return
+	}
+	if len(head) > 0 {
+		s.conn.Write(head)
 	}
 	s.conn.Write(b)
 	s.pop()

@@ -28,6 +28,8 @@ type session struct {
 	skip    int    // bytes of a refused request still to be dropped
 	refusal string // is said after skip
 
+	spoken  bool // the client has begun, and with that chosen its protocol
+	binary  bool // the binary one
 	partial bool // the beginning of a request is there
 	alone   bool // the request at the head bears no company: nothing is read until it is done
 	fenced  bool // the next request must wait until nothing is outstanding
@@ -93,6 +95,12 @@ func (s *session) step(b []byte) int {
 	if s.skip > 0 {
 		return s.drop(len(b))
 	}
+	if !s.spoken {
+		s.speak(b[0])
+	}
+	if s.binary {
+		return s.stepBinary(b)
+	}
 	if s.passwords != nil {
 		return s.authenticate(b)
 	}
@@ -119,7 +127,11 @@ func (s *session) step(b []byte) int {
 func (s *session) drop(n int) int {
 	n = min(n, s.skip)
 	s.skip -= n
-	if s.skip == 0 {
+	switch {
+	case s.skip > 0:
+	case s.binary:
+		s.tell([]byte(s.refusal))
+	default:
 		s.say(s.refusal)
 	}
 	return n
@@ -157,6 +169,9 @@ func (s *session) push(r *memproto.Request) *request {
 	q.w, q.session = s.w, s
 	if r != nil {
 		q.verb, q.quiet = r.Verb, r.NoReply
+	}
+	if s.binary {
+		q.binary.Remember(&s.w.frame)
 	}
 	if s.tail == nil {
 		s.head = q

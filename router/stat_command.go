@@ -219,7 +219,7 @@ func (r *Router) settings() []stat {
 		{"cas_enabled", "yes"},
 		{"dump_enabled", "yes"},
 		{"auth_enabled_ascii", "no"},
-		{"binding_protocol", "ascii"},
+		{"binding_protocol", "auto-negotiate"},
 		{"request_timeout_ms", strconv.FormatInt(c.Timeout.Milliseconds(), 10)},
 		{"connect_timeout_ms", strconv.FormatInt(c.ConnectTimeout.Milliseconds(), 10)},
 		{"bulk_size", strconv.Itoa(c.BulkSize)},

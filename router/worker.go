@@ -17,7 +17,10 @@ type worker struct {
 	servers  []*backend.Server // as in table
 	sessions map[*session]struct{}
 	parser   memproto.Parser
-	req      memproto.Request // the one being dispatched
+	req      memproto.Request       // the one being dispatched
+	frame    memproto.BinaryRequest // the same of a client of the binary protocol
+	told     memproto.BinaryCall    // what it is answered by the router itself
+	head     []byte                 // the answer at hand in binary
 	picks    []int
 	keyBuf   [memproto.MaxKey + 8]byte
 	scratch  []byte // the request at hand in the form a server gets

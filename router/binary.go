@@ -1,0 +1,176 @@
+package router
+
+import (
+	"fmt"
+
+	"cacherouter/memproto"
+)
+
+// A client whose first byte is memproto.BinaryMagic speaks the binary protocol to the
+// end. Its requests are put into text for the servers, and their replies into binary
+// when they are shown; in between they are requests like others.
+
+// keepScratch is the capacity above which a loop does not keep its scratch, in bytes.
+const keepScratch = 1 << 20
+
+// speak notes which protocol the client speaks, by its first byte.
+func (s *session) speak(first byte) {
+	s.spoken = true
+	s.binary = first == memproto.BinaryMagic
+}
+
+// stepBinary is step in the binary protocol.
+func (s *session) stepBinary(b []byte) int {
+	p, r := s.w.parser, &s.w.frame
+	if s.passwords != nil {
+		p.MaxValue = maxSecret
+	}
+	n, status := p.ParseBinary(b, r)
+	switch status {
+	case memproto.Incomplete:
+		s.conn.Expect(r.Need)
+	case memproto.Hangup:
+		s.w.stats.Hangups++
+		s.end()
+	case memproto.Refused:
+		s.refuseBinary(r)
+	case memproto.Complete:
+		if !s.dispatchBinary(r) {
+			s.conn.Pause()
+			return 0
+		}
+	}
+	return n
+}
+
+// refuseBinary answers a malformed frame, after what belongs to it has been dropped.
+func (s *session) refuseBinary(r *memproto.BinaryRequest) {
+	s.w.stats.Refused++
+	if s.passwords != nil {
+		s.unauthenticated()
+		return
+	}
+	if r.Drops { // the old value must not outlive the new one that was refused
+		line, verb := r.ForwardDelete(nil)
+		q := s.push(nil)
+		q.hidden = true
+		q.ask(r.Key, verb, line)
+	}
+	if r.Skip > 0 {
+		s.skip, s.refusal = r.Skip, string(s.w.say(r.Refusal, ""))
+		return
+	}
+	s.tell(s.w.say(r.Refusal, ""))
+	if r.Close {
+		s.end()
+	}
+}
+
+// dispatchBinary is dispatch in the binary protocol.
+func (s *session) dispatchBinary(r *memproto.BinaryRequest) bool {
+	verb := r.Op.Verb()
+	switch {
+	case verb == memproto.Unknown:
+		s.sasl(r)
+		return true
+	case s.passwords != nil && verb != memproto.Version:
+		s.unauthenticated()
+		return true
+	case verb == memproto.FlushAll || verb == memproto.Stats:
+		s.fenced = s.n > 0
+		if s.fenced {
+			return false
+		}
+	}
+	s.w.stats.Requests[verb]++
+	s.serveBinary(r, verb)
+	return true
+}
+
+func (s *session) serveBinary(r *memproto.BinaryRequest, verb memproto.Verb) {
+	switch verb {
+	case memproto.MetaNoop: // what it waits for is answered before it
+		s.tell(s.w.say(memproto.CodeOK, ""))
+	case memproto.Version:
+		s.tell(s.w.say(memproto.CodeOK, s.w.r.cfg.Version))
+	case memproto.FlushAll:
+		s.flushBinary(r)
+	case memproto.Stats:
+		s.statBinary(string(r.Key))
+	case memproto.Quit:
+		if !r.Op.Quiet() {
+			s.tell(s.w.say(memproto.CodeOK, ""))
+		}
+		s.end()
+	default:
+		s.sendBinary(r)
+	}
+}
+
+// sendBinary sends a request on one key to the key's home.
+func (s *session) sendBinary(r *memproto.BinaryRequest) {
+	w := s.w
+	raw, verb := r.Forward(w.scratch[:0])
+	q := s.push(nil)
+	q.call.Repeatable = verb == memproto.Gets || verb == memproto.MetaGet
+	q.ask(r.Key, verb, raw)
+	if cap(raw) <= keepScratch {
+		w.scratch = raw[:0]
+	}
+}
+
+// ask sends text to a key's home.
+func (q *request) ask(key []byte, verb memproto.Verb, raw []byte) {
+	q.hash = q.w.table.hash(key)
+	q.server = q.w.home(q.hash)
+	q.verb = verb
+	q.call.Owner = q
+	q.call.Verb = verb
+	q.call.Whole = true
+	q.call.Key(q.hash)
+	if verb == memproto.MetaSet {
+		q.server.Saw(q.hash, len(raw))
+	}
+	q.server.Send(&q.call, q.server.LaneOf(q.hash, len(raw)), raw)
+}
+
+// answer puts a reply into binary. Both parts are valid until the next one.
+func (q *request) answer(reply []byte) (head, value []byte) {
+	w := q.w
+	head, value = q.binary.Answer(w.head[:0], reply)
+	if cap(head) <= keepReply {
+		w.head = head[:0]
+	}
+	return head, value
+}
+
+// say writes the answer to the binary request at hand. It is valid until the next one.
+func (w *worker) say(code memproto.Code, text string) []byte {
+	w.told.Remember(&w.frame)
+	w.head = w.told.Say(w.head[:0], code, text)
+	return w.head
+}
+
+// tell answers without asking a server, in turn.
+func (s *session) tell(b []byte) {
+	if s.head == nil {
+		s.conn.Write(b)
+		return
+	}
+	q := s.push(nil)
+	q.keep(b)
+	q.done = true
+}
+
+// flushBinary flushes every server.
+func (s *session) flushBinary(r *memproto.BinaryRequest) {
+	if !s.w.r.cfg.FlushAll {
+		s.tell(s.w.say(memproto.CodeAuth, ""))
+		return
+	}
+	f := s.startFan(&memproto.Request{Verb: memproto.FlushAll})
+	f.merge = mergeFlush
+	f.begin()
+	f.ask(fmt.Appendf(nil, "flush_all %d\r\n", r.FlushDelay()))
+	f.arrived()
+}
