@@ -5,39 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"cacherouter/internal/memcachedtest"
 )
-
-// configFile writes a configuration with the backends and lines more for the pool, and returns its path.
-func configFile(tb testing.TB, backends []string, poolLines ...string) string {
-	tb.Helper()
-	path := filepath.Join(tb.TempDir(), "cacherouter.yaml")
-	writeConfig(tb, path, backends, poolLines...)
-	return path
-}
-
-func writeConfig(tb testing.TB, path string, backends []string, poolLines ...string) {
-	tb.Helper()
-	text := "pool:\n  servers: [" + strings.Join(backends, ", ") + "]\n"
-	for _, line := range poolLines {
-		text += "  " + line + "\n"
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-// startConfigured starts a router with a configuration file for these backends.
-func startConfigured(tb testing.TB, backends []string, poolLines ...string) *router {
-	tb.Helper()
-	return startServe(tb, raceBinary, "--listen", "127.0.0.1:0", "--config", configFile(tb, backends, poolLines...))
-}
 
 // wantFailure sends a get and wants one SERVER_ERROR line.
 func wantFailure(tb testing.TB, c *client, key string) {

@@ -62,11 +62,12 @@ type router struct {
 }
 
 // startRouter runs `cacherouter serve` in front of the backends, with more arguments if need be, and returns when it
-// listens. At the end of the test the router must drain and exit with status 0.
+// listens. At the end of the test the router must drain and exit with status 0. Its timeouts are far longer than any
+// stall of a busy machine, so that a test of answers cannot fail for want of a processor.
 func startRouter(tb testing.TB, backends []string, args ...string) *router {
 	tb.Helper()
-	args = append([]string{"--listen", "127.0.0.1:0", "--backends", strings.Join(backends, ",")}, args...)
-	return startServe(tb, raceBinary, args...)
+	file := configFile(tb, backends, "timeout: 15s", "connect_timeout: 15s")
+	return startServe(tb, raceBinary, append([]string{"--listen", "127.0.0.1:0", "--config", file}, args...)...)
 }
 
 // startServe runs `cacherouter serve` with exactly the arguments given besides --admin.
@@ -93,6 +94,31 @@ func startServe(tb testing.TB, binary func() (string, error), args ...string) *r
 		r.addr = r.waitLog(`msg=listening .*network=tcp addr=(\S+)`)
 	}
 	return r
+}
+
+// configFile writes a configuration with the backends and lines more for the pool, and returns its path.
+func configFile(tb testing.TB, backends []string, poolLines ...string) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "cacherouter.yaml")
+	writeConfig(tb, path, backends, poolLines...)
+	return path
+}
+
+func writeConfig(tb testing.TB, path string, backends []string, poolLines ...string) {
+	tb.Helper()
+	text := "pool:\n  servers: [" + strings.Join(backends, ", ") + "]\n"
+	for _, line := range poolLines {
+		text += "  " + line + "\n"
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// startConfigured starts a router with a configuration file for these backends.
+func startConfigured(tb testing.TB, backends []string, poolLines ...string) *router {
+	tb.Helper()
+	return startServe(tb, raceBinary, "--listen", "127.0.0.1:0", "--config", configFile(tb, backends, poolLines...))
 }
 
 // waitLog waits for a line of the router's log and returns the pattern's first group.
