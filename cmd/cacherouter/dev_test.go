@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"cacherouter/internal/conformance"
+
 	"github.com/bradfitz/gomemcache/memcache"
 )
 
@@ -167,6 +169,24 @@ func TestDevOnUnixSocketsAlone(t *testing.T) {
 	inBanner(t, shown, `(nc -U `+dir+`/a)\n`)
 	if strings.Contains(shown, "curl") {
 		t.Errorf("the banner has an admin server where there is none:\n%s", shown)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("Ctrl-C: %v", err)
+	}
+}
+
+// What a newcomer tries must be answered as with real memcached behind the router.
+func TestDevAnswersTheCases(t *testing.T) {
+	shown, stop := startDev(t, "--listen=127.0.0.1:0", "--admin=")
+	addr := inBanner(t, shown, `clients +(\S+)`)[0]
+	cases, err := conformance.RouterCases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		if err := errors.Join(conformance.Flush(addr), conformance.Replay(addr, c)); err != nil {
+			t.Error(err)
+		}
 	}
 	if err := stop(); err != nil {
 		t.Errorf("Ctrl-C: %v", err)
