@@ -86,7 +86,7 @@ func (c *Conn) Written() uint64 { return c.written }
 
 // Write appends p to what is sent at the end of the turn; p may change afterwards.
 func (c *Conn) Write(p []byte) {
-	if c.closed {
+	if c.closed || len(p) == 0 {
 		return
 	}
 	c.room(len(p))
