@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,24 +16,55 @@ func steadyBackends(tb testing.TB, n int) []string {
 	return memcachedtest.Addrs(memcachedtest.StartN(tb, n, memcachedtest.Steady...))
 }
 
+// shapes are the ways to run a router that must make no difference to a client.
+var shapes = []struct {
+	name     string
+	backends int
+	unix     bool // clients come over a unix socket
+	args     []string
+}{
+	{name: "one backend", backends: 1},
+	{name: "three backends", backends: 3},
+	{name: "portable engine", backends: 3, args: []string{"--engine", "portable"}},
+	{name: "one loop", backends: 3, args: []string{"--loops", "1"}},
+	{name: "unix socket", backends: 2, unix: true},
+}
+
+// eachShape runs a subtest against a router of every shape, over steady backends.
+func eachShape(t *testing.T, run func(t *testing.T, addr string)) {
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) {
+			args, path := s.args, ""
+			if s.unix {
+				path = "unix:" + filepath.Join(t.TempDir(), "router.sock")
+				args = append(args, "--listen", path)
+			}
+			r := startRouter(t, steadyBackends(t, s.backends), args...)
+			if s.unix {
+				r.waitLog(`msg=listening .*network=unix addr=(\S+)`)
+				run(t, path)
+			} else {
+				run(t, r.addr)
+			}
+		})
+	}
+}
+
 func TestCases(t *testing.T) {
 	cases, err := conformance.RouterCases()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{1, 3} {
-		t.Run(fmt.Sprintf("backends=%d", n), func(t *testing.T) {
-			r := startRouter(t, steadyBackends(t, n))
-			for _, c := range cases {
-				t.Run(c.Name, func(t *testing.T) {
-					flush(t, r.addr)
-					if err := conformance.Replay(r.addr, c); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-		})
-	}
+	eachShape(t, func(t *testing.T, addr string) {
+		for _, c := range cases {
+			t.Run(c.Name, func(t *testing.T) {
+				flush(t, addr)
+				if err := conformance.Replay(addr, c); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
 }
 
 func TestConversationsMatchMemcached(t *testing.T) {
@@ -42,19 +73,16 @@ func TestConversationsMatchMemcached(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := steadyBackends(t, 1)[0]
-	for _, n := range []int{1, 3} {
-		t.Run(fmt.Sprintf("backends=%d", n), func(t *testing.T) {
-			r := startRouter(t, steadyBackends(t, n))
-			for _, c := range conversations {
-				t.Run(c.Name, func(t *testing.T) {
-					want, got := transcript(t, plain, c), transcript(t, r.addr, c)
-					if diff := cmp.Diff(want, got); diff != "" {
-						t.Errorf("the router (+) differs from memcached (-):\n%s", diff)
-					}
-				})
-			}
-		})
-	}
+	eachShape(t, func(t *testing.T, addr string) {
+		for _, c := range conversations {
+			t.Run(c.Name, func(t *testing.T) {
+				want, got := transcript(t, plain, c), transcript(t, addr, c)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("the router (+) differs from memcached (-):\n%s", diff)
+				}
+			})
+		}
+	})
 }
 
 func transcript(t *testing.T, addr string, c conformance.Conversation) []string {

@@ -16,10 +16,10 @@ import (
 // pair is one memcached and one router over three, to be told the same.
 type pair struct{ plain, routed string }
 
-func startPair(tb testing.TB) pair {
+func startPair(tb testing.TB, args ...string) pair {
 	tb.Helper()
 	plain := steadyBackends(tb, 1)[0]
-	return pair{plain, startRouter(tb, steadyBackends(tb, 3)).addr}
+	return pair{plain, startRouter(tb, steadyBackends(tb, 3), args...).addr}
 }
 
 // FuzzSession lets the fuzzer write whole sessions: the router must answer byte for byte as memcached does, however
@@ -39,13 +39,16 @@ func FuzzSession(f *testing.F) {
 
 // TestRandomSessions is the bounded form of FuzzSession, the same in every run.
 func TestRandomSessions(t *testing.T) {
-	p := startPair(t)
-	for seed := range uint64(150) {
-		p.compare(t, randomSource(seed+1000, 400), seed)
-		if t.Failed() {
-			return // the first one is the one to look at
-		}
+	f := func(engine string, first, n uint64) {
+		t.Run(engine, func(t *testing.T) {
+			p := startPair(t, "--engine", engine)
+			for seed := first; seed < first+n && !t.Failed(); seed++ {
+				p.compare(t, randomSource(seed, 400), seed)
+			}
+		})
 	}
+	f("auto", 1000, 150)
+	f("portable", 2000, 50)
 }
 
 func randomSource(seed uint64, n int) []byte {
