@@ -126,12 +126,12 @@ func (p *Parser) judge(r *BinaryRequest, value int64) {
 		r.refuse(CodeUnknownCommand, true)
 	case len(r.Key) > MaxKey:
 		r.refuse(CodeInvalid, true)
-	case value > maxInt32Value: // nobody waits for the end of that
-		r.refuse(CodeTooLarge, true)
 	case f == frameUnknown:
-		r.refuse(CodeUnknownCommand, false)
+		r.refuse(CodeUnknownCommand, value > maxInt32Value)
 	case !f.fits(len(r.Extras), len(r.Key), value):
 		r.refuse(CodeInvalid, true)
+	case value > maxInt32Value: // nobody waits for the end of that
+		r.refuse(CodeTooLarge, true)
 	case p.MaxValue > 0 && value > int64(p.MaxValue):
 		r.refuse(CodeTooLarge, false)
 		r.Drops = r.Op.Verb() == Set
