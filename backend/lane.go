@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -12,9 +13,11 @@ import (
 	"cacherouter/reactor"
 )
 
-// Reconnecting: the first attempt after a loss is made at once, the next after
-// backoffMin, then twice as long each time up to backoffMax, each shortened by up to
-// half at random so that many loops and routers do not come back in step.
+// Reconnecting: when a connection that has answered is lost, the first attempt is made
+// at once, the next after backoffMin, then twice as long each time up to backoffMax, each
+// shortened by up to half at random so that many loops and routers do not come back in
+// step. A connection that ends without having answered counts as a failed attempt: a
+// server that takes clients only to hang up, as a full one does, must not be run down.
 const (
 	backoffMin = 50 * time.Millisecond
 	backoffMax = 2 * time.Second
@@ -29,7 +32,7 @@ type lane struct {
 	greeting bool
 	down     bool    // the last attempt failed: calls fail until one succeeds
 	why      Failure // of the last attempt
-	tries    int     // failed attempts in a row
+	tries    int     // attempts to connect since the last reply
 	cancel   func()
 	waiting  queue
 	unsent   []byte           // requests that wait for the connection to open
@@ -57,7 +60,7 @@ func (l *lane) send(c *Call, req []byte) {
 		return
 	}
 	l.enqueue(c, req)
-	if l.conn == nil && !l.dialing {
+	if l.conn == nil && !l.again.Armed() {
 		l.connect()
 	}
 }
@@ -104,6 +107,7 @@ func (l *lane) connect() {
 		return
 	}
 	l.dialing = true
+	l.tries++
 	l.s.stats.Connects++
 	l.cancel = l.s.loop.Dial(l.s.cfg.Address, l.s.cfg.ConnectTimeout, l.s.cfg.Dial, l.opened, l.dialed)
 }
@@ -116,11 +120,13 @@ func (l *lane) dialed(c *reactor.Conn, err error) {
 	l.dialing = false
 	l.cancel = nil
 	switch {
-	case err != nil:
-		l.unreachable(failureOf(err))
+	case l.s.closed && err != nil:
 		return
 	case l.s.closed:
 		c.Close()
+		return
+	case err != nil:
+		l.unreachable(failureOf(err))
 		return
 	}
 	l.conn = c
@@ -133,7 +139,6 @@ func (l *lane) dialed(c *reactor.Conn, err error) {
 
 // open sends what waited for the connection.
 func (l *lane) open() {
-	l.tries = 0
 	if l.down {
 		l.setDown(false)
 	}
@@ -146,7 +151,6 @@ func (l *lane) open() {
 // unreachable fails what waits, and sets the time of the next attempt.
 func (l *lane) unreachable(f Failure) {
 	l.why = f
-	l.tries++
 	if !l.down {
 		l.setDown(true)
 	}
@@ -155,6 +159,10 @@ func (l *lane) unreachable(f Failure) {
 		l.close()
 		return
 	}
+	l.connectLater()
+}
+
+func (l *lane) connectLater() {
 	wait := min(backoffMax, backoffMin<<min(l.tries-1, 10))
 	wait -= rand.N(wait / 2)
 	l.s.loop.Set(&l.again, l.s.loop.Now().Add(wait))
@@ -205,8 +213,12 @@ func (l *lane) lost(f Failure) {
 			l.s.fail(c, f)
 		}
 	}
-	if !l.s.retired || l.waiting.n > 0 {
+	switch {
+	case l.s.retired && l.waiting.n == 0:
+	case l.tries == 0:
 		l.connect()
+	default:
+		l.connectLater()
 	}
 }
 
@@ -267,6 +279,8 @@ func failureOf(err error) Failure {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &ne) && ne.Timeout():
 		return TimedOut
+	case errors.Is(err, context.Canceled): // by giveUp
+		return TimedOut
 	case isDialError(err):
 		return Refused
 	}
@@ -313,6 +327,7 @@ func (k *link) Received(b []byte) int {
 			break
 		}
 		taken += u.Size
+		l.tries = 0
 		if u.Last {
 			l.take()
 		}
