@@ -36,7 +36,7 @@ type lane struct {
 	cancel   func()
 	waiting  queue
 	unsent   []byte           // requests that wait for the connection to open
-	keys     [numSlots]uint16 // calls outstanding by class of key
+	keys     [numSlots]uint32 // calls outstanding by class of key
 	expiry   reactor.Timer    // of the first waiting call, or earlier
 	again    reactor.Timer    // the next attempt to connect
 }
@@ -88,10 +88,10 @@ func (l *lane) enqueue(c *Call, req []byte) {
 
 func (l *lane) count(c *Call, by int) {
 	if len(c.slots) == 0 {
-		l.keys[c.slot] += uint16(by)
+		l.keys[c.slot] += uint32(by)
 	}
 	for _, s := range c.slots {
-		l.keys[s] += uint16(by)
+		l.keys[s] += uint32(by)
 	}
 }
 
