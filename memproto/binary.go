@@ -133,8 +133,9 @@ func (p *Parser) judge(r *BinaryRequest, value int64) {
 	case value > maxInt32Value: // nobody waits for the end of that
 		r.refuse(CodeTooLarge, true)
 	case p.MaxValue > 0 && value > int64(p.MaxValue):
+		r.spell()
+		r.Drops = r.Refusal == CodeOK && r.Op.Verb() == Set
 		r.refuse(CodeTooLarge, false)
-		r.Drops = r.Op.Verb() == Set
 	default:
 		r.spell()
 	}

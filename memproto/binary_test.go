@@ -123,6 +123,7 @@ func TestRefusedBinary(t *testing.T) {
 	f(packet(0xff, "12", "abc", "tail"), BinaryRequest{Refusal: CodeUnknownCommand, Skip: 4})
 	f(packet(OpSet, storeExtras(0, 0), "a", "", bodyLength(9+101)), BinaryRequest{Refusal: CodeTooLarge, Skip: 101, Drops: true})
 	f(packet(OpAddQ, storeExtras(0, 0), "a", "", bodyLength(9+101)), BinaryRequest{Refusal: CodeTooLarge, Skip: 101})
+	f(packet(OpSet, storeExtras(0, 0), " "+long[:187], "", bodyLength(8+188+101)), BinaryRequest{Refusal: CodeTooLarge, Skip: 101})
 	f(packet(OpSet, storeExtras(0, 0), "a", "", bodyLength(1<<32-1)), BinaryRequest{Refusal: CodeTooLarge, Close: true})
 	f(packet(OpSet, storeExtras(0, 0), " "+long[:187], "v"), BinaryRequest{Refusal: CodeInvalid, Skip: 1})
 }
