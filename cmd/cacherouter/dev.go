@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -40,8 +39,9 @@ func (c *devCmd) Run(s streams) error {
 	if err != nil {
 		return errors.Join(err, stop())
 	}
-	b := &banner{Handler: slog.NewTextHandler(s.err, nil), out: s.out, cfg: cfg}
-	return errors.Join(serve(cfg, load, slog.New(b)), stop())
+	log := slog.New(slog.NewTextHandler(s.err, nil))
+	show := func(at listening) { banner{s.out, cfg, at}.show() }
+	return errors.Join(serve(cfg, load, log, show), stop())
 }
 
 // startServers starts the embedded servers. What stop returns is the errors of closing
@@ -79,74 +79,43 @@ func (c *devCmd) config(servers []serverConfig) (config, error) {
 	return cfg, cfg.validate()
 }
 
-// banner is a log handler that also says, once the router has logged where it listens,
-// what can be tried there. The router logs that from one goroutine.
+// banner says what can be tried with a router that listens.
 type banner struct {
-	slog.Handler
-	out    io.Writer
-	cfg    config
-	admin  string
-	listen []loggedAddr
-}
-
-// Handle passes a record on.
-func (b *banner) Handle(ctx context.Context, r slog.Record) error {
-	err := b.Handler.Handle(ctx, r)
-	switch r.Message {
-	case "admin listening":
-		b.admin = attr(r, "addr")
-	case "listening":
-		b.listen = append(b.listen, loggedAddr{attr(r, "network"), attr(r, "addr")})
-		if len(b.listen) == len(b.cfg.Listen) {
-			b.show()
-		}
-	}
-	return err
-}
-
-// loggedAddr is an address as the router logs it.
-type loggedAddr struct{ network, addr string }
-
-func attr(r slog.Record, key string) (value string) {
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == key {
-			value = a.Value.String()
-		}
-		return a.Key != key
-	})
-	return value
+	out io.Writer
+	cfg config
+	at  listening
 }
 
 // show writes the banner.
-func (b *banner) show() {
+func (b banner) show() {
 	var servers []string
 	for _, s := range b.cfg.Pool.Servers {
 		servers = append(servers, s.String())
 	}
 	fmt.Fprintf(b.out, "\nA router and %d embedded memcached servers are running.\n\n", len(servers))
-	for _, a := range b.listen {
-		fmt.Fprintf(b.out, "  clients   %s\n", a.addr)
+	for _, a := range b.at.clients {
+		fmt.Fprintf(b.out, "  clients   %s\n", a)
 	}
-	if b.admin != "" {
-		fmt.Fprintf(b.out, "  admin     http://%s\n", b.admin)
+	if b.at.admin != nil {
+		fmt.Fprintf(b.out, "  admin     http://%s\n", b.at.admin)
 	}
 	fmt.Fprintf(b.out, "  servers   %s\n\nTry in another terminal:\n\n", strings.Join(servers, "\n            "))
-	fmt.Fprintf(b.out, "  printf 'set hello 0 0 5\\r\\nworld\\r\\nget hello\\r\\nquit\\r\\n' | %s\n", netcat(b.listen[0]))
+	fmt.Fprintf(b.out, "  printf 'set hello 0 0 5\\r\\nworld\\r\\nget hello\\r\\nquit\\r\\n' | %s\n", netcat(b.at.clients[0]))
 	fmt.Fprintf(b.out, "  %s where --backends %s hello\n", program(os.Args[0]), strings.Join(servers, ","))
-	if b.admin != "" {
-		fmt.Fprintf(b.out, "  curl http://%s/metrics\n", b.admin)
+	if b.at.admin != nil {
+		fmt.Fprintf(b.out, "  curl http://%s/metrics\n", b.at.admin)
 	}
 	fmt.Fprint(b.out, "\nCtrl-C stops everything.\n\n")
 }
 
 // netcat returns the command that connects to a listener.
-func netcat(a loggedAddr) string {
-	host, port, err := net.SplitHostPort(a.addr)
+func netcat(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
 	switch {
-	case a.network == "unix":
-		return "nc -U " + a.addr
+	case a.Network() == "unix":
+		return "nc -U " + a.String()
 	case err != nil:
-		return "nc " + a.addr // not what a listener has
+		return "nc " + a.String() // not what a listener has
 	case net.ParseIP(host).IsUnspecified():
 		host = "localhost"
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"net/http"
 	"os"
 	"os/exec"
@@ -218,10 +219,10 @@ func TestBannerCommands(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	f(netcat(loggedAddr{"tcp", "127.0.0.1:11311"}), "nc 127.0.0.1 11311")
-	f(netcat(loggedAddr{"tcp", "[::]:11311"}), "nc localhost 11311")
-	f(netcat(loggedAddr{"tcp", "0.0.0.0:1"}), "nc localhost 1")
-	f(netcat(loggedAddr{"unix", "/tmp/s"}), "nc -U /tmp/s")
+	f(netcat(net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:11311"))), "nc 127.0.0.1 11311")
+	f(netcat(net.TCPAddrFromAddrPort(netip.MustParseAddrPort("[::]:11311"))), "nc localhost 11311")
+	f(netcat(net.TCPAddrFromAddrPort(netip.MustParseAddrPort("0.0.0.0:1"))), "nc localhost 1")
+	f(netcat(&net.UnixAddr{Net: "unix", Name: "/tmp/s"}), "nc -U /tmp/s")
 	f(program("bin/cacherouter"), "bin/cacherouter")
 	f(program("/tmp/go-build123/b001/exe/cacherouter"), "go run ./cmd/cacherouter")
 }

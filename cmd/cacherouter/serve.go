@@ -61,7 +61,7 @@ func (c *serveCmd) Run(s streams) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(s.err, nil))
-	return serve(cfg, c.load, log)
+	return serve(cfg, c.load, log, nil)
 }
 
 // server is a router with the world around it.
@@ -71,14 +71,22 @@ type server struct {
 	log    *slog.Logger
 	router *router.Router
 	admin  *admin.Server
+	ready  func(listening) // may be nil
 
 	reloading sync.Mutex // held by a reload, as a signal and a request may ask at once
 }
 
-// serve runs a router until SIGTERM or SIGINT, and reloads it on SIGHUP.
-func serve(cfg config, load func() (config, error), log *slog.Logger) error {
+// listening is where a router listens.
+type listening struct {
+	clients []net.Addr
+	admin   net.Addr // nil if there is none
+}
+
+// serve runs a router until SIGTERM or SIGINT, and reloads it on SIGHUP. If ready is not
+// nil it is called once, when the router listens.
+func serve(cfg config, load func() (config, error), log *slog.Logger, ready func(listening)) error {
 	raiseDescriptorLimit(log)
-	s := &server{cfg: cfg, load: load, log: log}
+	s := &server{cfg: cfg, load: load, log: log, ready: ready}
 	if err := s.build(); err != nil {
 		return err
 	}
@@ -147,6 +155,7 @@ func (s *server) build() error {
 
 // listen opens the listeners and says so; what they need on the side runs in g.
 func (s *server) listen(g *errgroup.Group) error {
+	var at listening
 	if s.cfg.Admin != "" {
 		ln, err := net.Listen(reactor.SplitAddress(s.cfg.Admin))
 		if err != nil {
@@ -154,7 +163,8 @@ func (s *server) listen(g *errgroup.Group) error {
 		}
 		s.admin = admin.New(admin.Config{Router: s.router, Reload: s.reload, Log: s.log})
 		g.Go(func() error { return s.admin.Serve(ln) })
-		s.log.Info("admin listening", "addr", ln.Addr().String())
+		at.admin = ln.Addr()
+		s.log.Info("admin listening", "addr", at.admin.String())
 	}
 	for i := range s.cfg.Listen {
 		l, err := s.cfg.Listen[i].open(s.log)
@@ -165,10 +175,14 @@ func (s *server) listen(g *errgroup.Group) error {
 			return errors.Join(err, s.closeAdmin())
 		}
 		a := l.ln.Addr()
+		at.clients = append(at.clients, a)
 		s.log.Info("listening", "network", a.Network(), "addr", a.String(), "tls", l.tls != nil)
 	}
 	if s.admin != nil {
 		s.admin.SetReady(true)
+	}
+	if s.ready != nil {
+		s.ready(at)
 	}
 	return nil
 }
