@@ -25,7 +25,7 @@ type peersCommand struct {
 	Duration   time.Duration `default:"500ms" short:"d" help:"Length of one measured run."`
 	Warmup     time.Duration `default:"200ms" help:"Length of the unmeasured run before it."`
 	Only       []string      `enum:"single,pipelined,alone,idle" help:"Only these: single, pipelined, alone, idle. Repeatable." placeholder:"LOAD"`
-	Pin        string        `default:"split" enum:"split,none" help:"split keeps the proxies on processor 0 and all else on processor 1."`
+	Pin        string        `default:"split" enum:"split,one,none" help:"split keeps the proxies on processor 0 and all else on processor 1, one keeps everything on processor 0."`
 	JSON       bool          `name:"json" help:"Print JSON instead of a table."`
 	Quiet      bool          `short:"q" help:"Say nothing while running."`
 }
@@ -73,7 +73,7 @@ func build(ctx context.Context, dir string) (string, error) {
 func (c *peersCommand) config() peers.Config {
 	config := peers.Config{
 		Ours: c.Ours, Against: c.Against, RouterArgs: c.RouterArgs,
-		Pairs: c.Pairs, Duration: c.Duration, Warmup: c.Warmup, Split: c.Pin == "split",
+		Pairs: c.Pairs, Duration: c.Duration, Warmup: c.Warmup, Layout: peers.Layout(c.Pin),
 	}
 	for _, s := range peers.Shapes() {
 		if c.wants(s.Name) {

@@ -36,9 +36,20 @@ type Config struct {
 	Duration   time.Duration // of one measured run
 	Warmup     time.Duration // of the same load just before it, not measured
 	Shapes     []Shape       // what to run
-	Split      bool          // keep the proxies on processor 0, the servers and the load on processor 1
+	Layout     Layout        // which processors are used; empty is Free
 	Progress   func(string)  // told what is going on; nil is silence
 }
+
+// Layout says which processors the processes may use.
+type Layout string
+
+// The layouts. What a write costs depends on whether it wakes a process on another processor, so
+// figures of different layouts must not be compared with each other.
+const (
+	Free   Layout = "none"  // all processes anywhere
+	Split  Layout = "split" // the proxies on processor 0, the servers and the load on processor 1
+	Shared Layout = "one"   // everything on processor 0
+)
 
 // Measure names the figure that a Shape is about.
 type Measure string
@@ -112,6 +123,7 @@ func Compare(ctx context.Context, c Config) (*Report, error) {
 	r := newReport(c, s)
 	for _, shape := range c.Shapes {
 		o, err := s.run(ctx, shape)
+		o.conclude()
 		r.Outcomes = append(r.Outcomes, o)
 		if err != nil {
 			return r, err
@@ -168,12 +180,17 @@ func (s *stage) startProxy(ctx context.Context, what string, ours bool) (*proces
 }
 
 func (s *stage) pin() error {
-	if !s.config.Split {
+	rest := 0
+	switch s.config.Layout {
+	case Split:
+		rest = 1
+	case Shared:
+	default:
 		return nil
 	}
-	processors := map[int]int{os.Getpid(): 1}
+	processors := map[int]int{os.Getpid(): rest}
 	for _, m := range s.servers {
-		processors[m.ID()] = 1
+		processors[m.ID()] = rest
 	}
 	for _, c := range s.contenders[:2] {
 		processors[c.server.ID()] = 0
@@ -201,23 +218,36 @@ func (s *stage) tearDown() {
 	os.RemoveAll(s.dir)
 }
 
-// run lets the contenders take turns with one shape.
+// run lets the contenders take turns with one shape. A round that fails is told in the outcome and
+// does not count; when too many fail, so does the comparison.
 func (s *stage) run(ctx context.Context, shape Shape) (Outcome, error) {
 	o := Outcome{Shape: shape}
 	for round := range s.config.Pairs {
-		for _, i := range turns(round) {
-			c := s.contenders[i]
-			s.config.say("%s: pair %d of %d, %s", shape.Name, round+1, s.config.Pairs, c.name)
-			sample, err := s.sample(ctx, shape, c)
-			if err != nil {
-				o.conclude()
-				return o, err
-			}
-			o.add(i, sample)
+		samples, err := s.round(ctx, shape, round)
+		if ctx.Err() != nil {
+			return o, ctx.Err()
+		}
+		if err == nil {
+			o.add(samples)
+			continue
+		}
+		if o.Failed = append(o.Failed, err.Error()); len(o.Failed) > s.config.Pairs/4 {
+			return o, fmt.Errorf("cannot compare, %d rounds of %d failed: %w", len(o.Failed), round+1, err)
 		}
 	}
-	o.conclude()
 	return o, nil
+}
+
+// round measures each contender once.
+func (s *stage) round(ctx context.Context, shape Shape, n int) (samples [3]Sample, err error) {
+	for _, i := range turns(n) {
+		c := s.contenders[i]
+		s.config.say("%s: pair %d of %d, %s", shape.Name, n+1, s.config.Pairs, c.name)
+		if samples[i], err = s.sample(ctx, shape, c); err != nil {
+			return samples, err
+		}
+	}
+	return samples, nil
 }
 
 // turns is the order of the contenders in one round. Who goes first changes, because whoever

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -186,4 +188,44 @@ func TestContendersThatCannotBeStarted(t *testing.T) {
 	f(func(c *Config) { c.Pairs = 0 }, "0 pairs")
 	f(func(c *Config) { c.Ours = "/nonexistent/router" }, "cannot start cacherouter")
 	f(func(c *Config) { c.Ours = "/bin/false" }, "cannot start cacherouter: it ended")
+}
+
+// poser writes a program that says it is a router listening at addr, and only sleeps.
+func poser(t *testing.T, addr string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "poser")
+	script := "#!/bin/sh\necho level=INFO msg=listening network=tcp addr=" + addr + "\nexec sleep 60\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestContenderIsLoadedWhereItSaysItListens(t *testing.T) {
+	c := brief(t)
+	server := memcachedtest.Start(t)
+	c.Ours, c.Pairs = poser(t, server.Addr()), 1
+	r, err := Compare(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if server.Stat("cmd_get") == 0 || r.Contenders[0] != "cacherouter" || r.Outcomes[0].Samples[0][0].Rate <= 0 {
+		t.Errorf("%d gets reached the contender; report is %+v", server.Stat("cmd_get"), r)
+	}
+}
+
+func TestFailedRoundsAreToldAndTooManyEndTheComparison(t *testing.T) {
+	c := brief(t)
+	c.Ours, c.Pairs = poser(t, memcachedtest.Reserve(t)), 8
+	r, err := Compare(t.Context(), c)
+	if err == nil || !strings.Contains(err.Error(), "3 rounds of 3 failed") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("error is %v", err)
+	}
+	var text bytes.Buffer
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	if o := r.Outcomes[0]; len(o.Samples[0]) != 0 || !strings.Contains(text.String(), "3 rounds failed, the first: cannot use") {
+		t.Errorf("%d samples; report is\n%s", len(o.Samples[0]), &text)
+	}
 }

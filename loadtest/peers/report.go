@@ -55,13 +55,17 @@ type Outcome struct {
 	Ratio   float64     `json:"ratio"` // the median of the pairs' ratios of the shape's measure, 0 without a pair
 	Low     float64     `json:"ratio_quartile_1"`
 	High    float64     `json:"ratio_quartile_3"`
+	Failed  []string    `json:"failed,omitempty"` // why rounds were left out
 }
 
 // Met reports whether the target was reached.
 func (o Outcome) Met() bool { return o.Ratio > 0 && o.Ratio <= o.Shape.Target }
 
-func (o *Outcome) add(contender int, s Sample) {
-	o.Samples[contender] = append(o.Samples[contender], s)
+// add takes one round, so that the samples of one index are a pair.
+func (o *Outcome) add(round [3]Sample) {
+	for i, s := range round {
+		o.Samples[i] = append(o.Samples[i], s)
+	}
 }
 
 func (o *Outcome) conclude() {
@@ -115,13 +119,13 @@ type Report struct {
 	Contenders [3]string `json:"contenders"` // ours, against, direct
 	Pairs      int       `json:"pairs"`
 	Seconds    float64   `json:"seconds"` // of one run
-	Split      bool      `json:"split"`
+	Layout     Layout    `json:"layout"`
 	Outcomes   []Outcome `json:"outcomes"`
 	Idle       []Idle    `json:"idle,omitempty"`
 }
 
 func newReport(c Config, s *stage) *Report {
-	r := &Report{Pairs: c.Pairs, Seconds: c.Duration.Seconds(), Split: c.Split}
+	r := &Report{Pairs: c.Pairs, Seconds: c.Duration.Seconds(), Layout: c.Layout}
 	for i, x := range s.contenders {
 		r.Contenders[i] = x.name
 	}
@@ -177,6 +181,9 @@ func (o Outcome) writeVerdict(w io.Writer) {
 	if pairs := min(len(o.Samples[0]), len(o.Samples[1])); pairs > 0 {
 		fmt.Fprintf(w, "%s, %d conns, pipeline %d\t%.3f\t(%d pairs, half in %.3f-%.3f)\ttarget <= %.2f\t%s\n", o.Shape.Measure,
 			o.Shape.Connections, o.Shape.Pipeline, o.Ratio, pairs, o.Low, o.High, o.Shape.Target, verdict(o.Met()))
+	}
+	if len(o.Failed) > 0 {
+		fmt.Fprintf(w, "%d rounds failed, the first: %s\n", len(o.Failed), o.Failed[0])
 	}
 }
 
