@@ -41,7 +41,8 @@ func TestClients(t *testing.T) {
 		{"php-memcached", 28, 3, phpScript},
 		{"perl-cache-memcached-fast", 19, 3, perlScript},
 		{"libmemcached-tools", 16, 3, toolsScript},
-		{"memccapable", 27, 1, memccapable},
+		{"memccapable-text", 27, 1, memccapable("-a")},
+		{"memccapable-binary", 27, 1, memccapable("-b")},
 	}
 	for _, s := range suites {
 		t.Run(s.name, func(t *testing.T) {
@@ -168,21 +169,23 @@ func toolsScript(t *testing.T, addr string) map[string]string {
 	return script(t, addr, "sh", "libmemcached_tools.sh")
 }
 
-var memccapableLine = regexp.MustCompile(`(?m)^(ascii .*?)\s+\[(\w+)\]`)
+var memccapableLine = regexp.MustCompile(`(?m)^((?:ascii|binary) .*?)\s+\[(\w+)\]`)
 
-// memccapable runs libmemcached's protocol test, all of its text half.
-func memccapable(t *testing.T, addr string) map[string]string {
-	memcachedtest.Need(t, "memccapable")
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatalf("cannot split %q: %v", addr, err)
+// memccapable runs one half of libmemcached's protocol test: -a for text, -b for binary.
+func memccapable(half string) func(*testing.T, string) map[string]string {
+	return func(t *testing.T, addr string) map[string]string {
+		memcachedtest.Need(t, "memccapable")
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			t.Fatalf("cannot split %q: %v", addr, err)
+		}
+		out := output(t, "", "memccapable", "-h", host, "-p", port, half)
+		outcomes := make(map[string]string)
+		for _, m := range memccapableLine.FindAllStringSubmatch(out, -1) {
+			outcomes[m[1]] = m[2]
+		}
+		return outcomes
 	}
-	out := output(t, "", "memccapable", "-h", host, "-p", port, "-a")
-	outcomes := make(map[string]string)
-	for _, m := range memccapableLine.FindAllStringSubmatch(out, -1) {
-		outcomes[m[1]] = m[2]
-	}
-	return outcomes
 }
 
 var pytestLine = regexp.MustCompile(`(?m)^\S*::(\S+(?:\[.*\])?) (PASSED|FAILED|ERROR)`)

@@ -73,12 +73,26 @@ func startRouter(tb testing.TB, backends []string, args ...string) *router {
 // startServe runs `cacherouter serve` with exactly the arguments given besides --admin.
 func startServe(tb testing.TB, binary func() (string, error), args ...string) *router {
 	tb.Helper()
+	r := startCommand(tb, binary, append([]string{"serve", "--admin", "127.0.0.1:0"}, args...)...)
+	r.admin = r.waitLog(`msg="admin listening".* addr=(\S+)`)
+	if strings.Contains(strings.Join(args, " "), "--listen 127.0.0.1:") {
+		r.addr = r.waitLog(listeningTCP)
+	}
+	return r
+}
+
+// listeningTCP matches the log line of a listener for clients and finds its address.
+const listeningTCP = `msg=listening .*network=tcp addr=(\S+)`
+
+// startCommand runs the binary with the arguments and does not wait for anything.
+func startCommand(tb testing.TB, binary func() (string, error), args ...string) *router {
+	tb.Helper()
 	path, err := binary()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	r := &router{tb: tb, done: make(chan struct{})}
-	r.cmd = exec.Command(path, append([]string{"serve", "--admin", "127.0.0.1:0"}, args...)...)
+	r.cmd = exec.Command(path, args...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.log, &r.log
 	r.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=20") // a second by default, at the end of every router
 	if err := r.cmd.Start(); err != nil {
@@ -89,10 +103,6 @@ func startServe(tb testing.TB, binary func() (string, error), args ...string) *r
 		r.cmd.Wait() // the status is judged in stop
 	}()
 	tb.Cleanup(r.cleanup)
-	r.admin = r.waitLog(`msg="admin listening".* addr=(\S+)`)
-	if strings.Contains(strings.Join(args, " "), "--listen 127.0.0.1:") {
-		r.addr = r.waitLog(`msg=listening .*network=tcp addr=(\S+)`)
-	}
 	return r
 }
 

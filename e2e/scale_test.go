@@ -142,6 +142,69 @@ func TestManyClientsThatDoNotRead(t *testing.T) {
 	wg.Wait()
 }
 
+// TestDeclaredLengthTakesNoMemory has clients announce large values and send next to nothing of them.
+func TestDeclaredLengthTakesNoMemory(t *testing.T) {
+	r := startPlain(t, memcachedtest.Addrs(memcachedtest.StartN(t, 1)))
+	c := connect(t, r.addr)
+	c.mustSet(t, "k", "v")
+	before := r.rss()
+	for i := range 200 {
+		if err := connect(t, r.addr).send(fmt.Sprintf("set half:%d 0 0 100000000\r\nhalf", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.mustGet(t, "k", "v")
+	if grown := r.rss() - before; grown > 32*mib {
+		t.Errorf("the router grew by %d MiB for values that did not come", grown/mib)
+	}
+}
+
+// TestOversizeIsSwallowedAsItComes sends a value that no configuration takes: it must not be kept while it arrives.
+func TestOversizeIsSwallowedAsItComes(t *testing.T) {
+	r := startPlain(t, memcachedtest.Addrs(memcachedtest.StartN(t, 1)))
+	c := connect(t, r.addr)
+	c.mustSet(t, "k", "old")
+	before := r.rss()
+	const size = 256 * mib
+	c.send(fmt.Sprintf("set k 0 0 %d\r\n", size))
+	piece, most := strings.Repeat("o", mib), 0
+	for range size / mib {
+		if err := c.send(piece); err != nil {
+			t.Fatalf("the router does not take the value: %v", err)
+		}
+		most = max(most, r.rss()-before)
+	}
+	if reply, err := c.do("\r\n"); !failed(err) || err.Error() != "SERVER_ERROR object too large for cache" {
+		t.Errorf("the oversized set gives %q, %v", reply, err)
+	}
+	if values, err := c.get("k"); err != nil || len(values) != 0 {
+		t.Errorf("after it the key holds %q, %v; want a miss, as memcached leaves it", values, err)
+	}
+	if most > 32*mib {
+		t.Errorf("the router grew by %d MiB while a value was thrown away", most/mib)
+	}
+}
+
+// TestEndlessLine sends a get line that never ends: it is refused or cut off before it takes much memory.
+func TestEndlessLine(t *testing.T) {
+	r := startPlain(t, memcachedtest.Addrs(memcachedtest.StartN(t, 1)))
+	c, endless := connect(t, r.addr), connect(t, r.addr)
+	c.mustSet(t, "k", "v")
+	before := r.rss()
+	piece := strings.Repeat(" key", 1<<18)
+	err := endless.send("get")
+	for i := 0; i < 256 && err == nil; i++ {
+		err = endless.send(piece)
+	}
+	if err == nil {
+		t.Error("a line of 256 MiB was taken in")
+	}
+	c.mustGet(t, "k", "v")
+	if grown := r.rss() - before; grown > 64*mib {
+		t.Errorf("the router grew by %d MiB for one line", grown/mib)
+	}
+}
+
 func TestLargestValues(t *testing.T) {
 	r := startRouter(t, memcachedtest.Addrs(memcachedtest.StartN(t, 3)))
 	var wg sync.WaitGroup
