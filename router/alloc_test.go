@@ -1,0 +1,112 @@
+package router_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+
+	"cacherouter/router"
+)
+
+// hotPath is a request that comes by the million, and its reply.
+type hotPath struct{ name, request, reply string }
+
+func hotPaths() []hotPath {
+	key, value := "user:profile:00000001234", strings.Repeat("v", 100)
+	get, found := "get "+key+"\r\n", hit(key, value)+"END\r\n"
+	var keys, values strings.Builder
+	for i := range 50 {
+		k := fmt.Sprintf("user:profile:%011d", i)
+		keys.WriteString(" " + k)
+		values.WriteString(hit(k, value))
+	}
+	return []hotPath{
+		{"get", get, found},
+		{"miss", "get nothing\r\n", "END\r\n"},
+		{"set", set(key, value), "STORED\r\n"},
+		{"noreply", "set n 0 0 1 noreply\r\nx\r\nget nothing\r\n", "END\r\n"},
+		{"meta", "mg " + key + " v t O123 q\r\n", "VA 100 t-1 O123\r\n" + value + "\r\n"},
+		{"large", "get large\r\n", hit("large", strings.Repeat("v", 10_000)) + "END\r\n"},
+		{"pipelined", strings.Repeat(get+set(key, value), 32), strings.Repeat(found+"STORED\r\n", 32)},
+		{"multiget", "get" + keys.String() + "\r\n", values.String() + "END\r\n"},
+	}
+}
+
+// fillHot stores what the hot paths ask for.
+func fillHot(c *client) {
+	c.ask(set("large", strings.Repeat("v", 10_000)), "STORED\r\n")
+	value := strings.Repeat("v", 100)
+	c.ask(set("user:profile:00000001234", value), "STORED\r\n")
+	for i := range 50 {
+		c.ask(set(fmt.Sprintf("user:profile:%011d", i), value), "STORED\r\n")
+	}
+}
+
+// repeat asks n times. It allocates nothing itself.
+func repeat(nc net.Conn, request, buf []byte, n int) error {
+	for range n {
+		if _, err := nc.Write(request); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(nc, buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A request on its way allocates nothing. All that this process allocates is counted,
+// so a few allocations of the runtime and of timers are let pass.
+func TestHotPathDoesNotAllocate(t *testing.T) {
+	const n = 400
+	r := start(t, router.Config{}, addresses(t, 3)...)
+	c := dial(t, r.addr)
+	fillHot(c)
+	for _, h := range hotPaths() {
+		most := uint64(n / 100)
+		if h.name == "multiget" {
+			most += n // the last line of its reply
+		}
+		request, buf := []byte(h.request), make([]byte, len(h.reply))
+		if err := repeat(c.nc, request, buf, 200); err != nil || string(buf) != h.reply {
+			t.Fatalf("%s: %v, answered %.100q", h.name, err, buf)
+		}
+		best := ^uint64(0)
+		for range 3 { // another test's leftovers may be counted once, not always
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if err := repeat(c.nc, request, buf, n); err != nil {
+				t.Fatal(err)
+			}
+			runtime.ReadMemStats(&after)
+			best = min(best, after.Mallocs-before.Mallocs)
+		}
+		if best > most {
+			t.Errorf("%s: %d allocations in %d requests", h.name, best, n)
+		}
+	}
+}
+
+// BenchmarkRouter is one client over loopback, so most of the time is the kernel's and
+// the server's; the allocations are ours.
+func BenchmarkRouter(b *testing.B) {
+	for _, portable := range []bool{false, true} {
+		r := start(b, router.Config{Portable: portable}, addresses(b, 3)...)
+		c := dial(b, r.addr)
+		fillHot(c)
+		for _, h := range hotPaths() {
+			b.Run(fmt.Sprintf("portable=%v/%s", portable, h.name), func(b *testing.B) {
+				b.ReportAllocs()
+				request, buf := []byte(h.request), make([]byte, len(h.reply))
+				for b.Loop() {
+					if err := repeat(c.nc, request, buf, 1); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
