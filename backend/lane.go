@@ -23,6 +23,10 @@ const (
 	backoffMax = 2 * time.Second
 )
 
+// tooMany is what a server at its limit of connections says unasked before it hangs up.
+// It is not the answer to the request that waits.
+const tooMany = "ERROR Too many open connections\r\n"
+
 // lane is one connection of a server and the calls that wait on it.
 type lane struct {
 	s       *Server
@@ -324,6 +328,11 @@ func (k *link) Received(b []byte) int {
 		}
 		if u.Size == 0 {
 			k.conn.Expect(u.Need)
+			break
+		}
+		if u.Fault && string(rest[:u.Size]) == tooMany {
+			l.tries = max(l.tries, 1) // it will not have room at once
+			l.lost(Refused)
 			break
 		}
 		taken += u.Size

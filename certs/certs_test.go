@@ -12,9 +12,9 @@ import (
 	"cacherouter/internal/certtest"
 )
 
-// handshake connects a client to a server and returns what each says of it, and the
-// serial number of the server's certificate.
-func handshake(t *testing.T, client, server *tls.Config) (clientErr, serverErr error, serial int64) {
+// handshake connects a client to a server and returns the serial number of the server's
+// certificate, and what each says of the connection.
+func handshake(t *testing.T, client, server *tls.Config) (serial int64, clientErr, serverErr error) {
 	t.Helper()
 	a, b := net.Pipe()
 	defer a.Close()
@@ -39,7 +39,7 @@ func handshake(t *testing.T, client, server *tls.Config) (clientErr, serverErr e
 		_, clientErr = c.Read(make([]byte, 1))
 	}
 	a.Close()
-	return clientErr, <-done, serial
+	return serial, clientErr, <-done
 }
 
 func client(t *testing.T, f Files, name string) *tls.Config {
@@ -62,7 +62,7 @@ func TestMutualTLS(t *testing.T) {
 	theirCert, theirKey, _ := other.Issue("client")
 	f := func(want bool, c *tls.Config) {
 		t.Helper()
-		ce, se, _ := handshake(t, c, server)
+		_, ce, se := handshake(t, c, server)
 		if ok := ce == nil && se == nil; ok != want {
 			t.Errorf("client %v, server %v", ce, se)
 		}
@@ -91,7 +91,7 @@ func TestRenewedCertificateIsShown(t *testing.T) {
 	roots.AppendCertsFromPEM(pem)
 	shown := func() int64 {
 		t.Helper()
-		ce, se, serial := handshake(t, &tls.Config{RootCAs: roots, ServerName: "server"}, server)
+		serial, ce, se := handshake(t, &tls.Config{RootCAs: roots, ServerName: "server"}, server)
 		if ce != nil || se != nil {
 			t.Fatal(ce, se)
 		}
