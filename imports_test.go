@@ -1,0 +1,163 @@
+// Package cacherouter_test checks what the packages of this module may import.
+package cacherouter_test
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "cacherouter"
+
+// listed is what the go command tells of a package.
+type listed struct {
+	ImportPath string
+	Imports    []string // of the package itself, not of its tests
+	Deps       []string // all that is linked with it
+}
+
+// path returns the import path within the module.
+func (p *listed) path() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
+
+func packages(t *testing.T) (all []listed) {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...").Output()
+	if err != nil {
+		t.Fatalf("cannot list packages: %v", err)
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if p.ImportPath != module { // this test
+			all = append(all, p)
+		}
+	}
+	if len(all) < 10 {
+		t.Fatalf("the go command lists only %d packages", len(all))
+	}
+	return all
+}
+
+// under reports whether an import path is root or lies below it.
+func under(path, root string) bool { return path == root || strings.HasPrefix(path, root+"/") }
+
+func underAny(path string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return under(path, root) })
+}
+
+// ours are the rules for imports within the module: what is below a path may import what
+// is below those listed, and its own kind.
+var ours = []struct {
+	path, may, why string
+}{
+	{"ring", "", "placement is a pure function of names and keys, and anybody may use it alone"},
+	{"rendezvous", "", "placement is a pure function of names and keys, and anybody may use it alone"},
+	{"maglev", "rendezvous", "beyond the home its candidates follow in rendezvous order"},
+	{"compat", "", "what other proxies do must not follow what we do"},
+	{"bounded", "", "the load bound is arithmetic on counters; it never sees servers or sockets"},
+	{"balance", "", "choosing among candidates needs their loads, not what they are"},
+	{"coalesce", "", "a flight does not know what flies in it"},
+	{"hotkey", "", "counting keys needs bytes only"},
+	{"fresh", "", "watching a file for changes has nothing to do with caches"},
+	{"memproto", "", "the wire is bytes in, requests and replies out"},
+	{"reactor", "", "event loops know bytes, not memcached"},
+	{"backend", "memproto reactor", "a server's connections must not know which client asks, or why this server"},
+	{"router", "backend memproto reactor bounded balance coalesce hotkey", "how keys are placed, who is a member and what is shown are told to it, so that each can change alone"},
+	{"embedded", "memproto", "the stand-in server must be able to disagree with the router about everything but the wire"},
+	{"admin", "backend memproto router", "what is shown is read from the router; nothing is decided here"},
+	{"loadtest", "", "what measures the router must not share its mistakes, nor its loops"},
+	{"e2e", "", "the suites see the program from outside"},
+	{"internal/memcachedtest", "", "real servers are started, not imitated"},
+	{"internal/conformance", "", "one suite judges router and memcached alike"},
+}
+
+func TestImportsWithinTheModule(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, rule := range ours {
+			if !under(p.path(), rule.path) {
+				continue
+			}
+			for _, imported := range p.Imports {
+				name, isOurs := strings.CutPrefix(imported, module+"/")
+				if isOurs && !underAny(name, append(strings.Fields(rule.may), rule.path)) {
+					t.Errorf("%s imports %s: %s", p.path(), name, rule.why)
+				}
+			}
+		}
+	}
+}
+
+// foreign are the imports that belong to certain packages alone.
+var foreign = []struct {
+	path, only, why string
+}{
+	{"net/http", "admin e2e", "one small server answers HTTP, on a port of its own"},
+	{"github.com/prometheus", "admin", "everything else keeps plain counters"},
+	{"github.com/hashicorp/memberlist", "membership", "gossip must be replaceable, and only membership needs it"},
+	{"unsafe", "reactor loadtest/load", "only raw system calls need it"},
+	{"testing", "internal", "programs do not contain their tests"},
+	{"log", "", "there is one logger, log/slog, and it is passed in"},
+	{"github.com/google/go-cmp", "", "it is for tests"},
+	{"pgregory.net/rapid", "", "it is for tests"},
+	{"go.uber.org/goleak", "", "it is for tests"},
+}
+
+func TestForeignImports(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, rule := range foreign {
+			for _, imported := range p.Imports {
+				forbidden := under(imported, rule.path) && imported != "log/slog"
+				if forbidden && !underAny(p.path(), strings.Fields(rule.only)) {
+					t.Errorf("%s imports %s: %s", p.path(), imported, rule.why)
+				}
+			}
+		}
+	}
+}
+
+// links are the rules for all that comes along with a package.
+var links = []struct {
+	path, never, why string
+}{
+	{"memproto", "net", "the wire has no sockets"},
+	{"ring", "net", "placement sees no addresses"},
+	{"rendezvous", "net", "placement sees no addresses"},
+	{"maglev", "net", "placement sees no addresses"},
+	{"compat", "net", "placement sees no addresses"},
+	{"router", "net/http github.com/prometheus", "the path of a request has no metrics library in it"},
+	{"loadtest", module + "/router " + module + "/backend " + module + "/reactor", "what measures the router must not be made of it"},
+}
+
+func TestLinkedPackages(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, rule := range links {
+			if !under(p.path(), rule.path) {
+				continue
+			}
+			for _, dep := range p.Deps {
+				if underAny(dep, strings.Fields(rule.never)) {
+					t.Errorf("%s is linked with %s: %s", p.path(), dep, rule.why)
+				}
+			}
+		}
+	}
+}
+
+// Nothing is above a command.
+func TestCommandsAreNotImported(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			name, isOurs := strings.CutPrefix(imported, module+"/")
+			if isOurs && (under(name, "cmd") || name == "loadtest" || under(name, "e2e")) {
+				t.Errorf("%s imports the command %s", p.path(), name)
+			}
+		}
+	}
+}
