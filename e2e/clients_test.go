@@ -38,12 +38,17 @@ func TestClients(t *testing.T) {
 		{"pymemcache", 46, 3, pymemcacheTests},
 		{"pylibmc", 26, 3, pythonScript("pylibmc", "pylibmc_checks.py")},
 		{"python-memcache", 19, 3, pythonScript("memcache", "python_memcache_checks.py")},
-		{"php-memcached", 28, 3, phpScript},
+		{"php-memcached", 28, 3, phpScript()},
 		{"perl-cache-memcached-fast", 19, 3, perlScript},
 		{"libmemcached-tools", 16, 3, toolsScript},
 		{"memccapable-text", 27, 1, memccapable("-a")},
-		{"memccapable-binary", 27, 1, memccapable("-b")},
+		{"memccapable-binary", 27, 3, memccapable("-b")},
 	}
+	compareSuites(t, suites)
+}
+
+// compareSuites runs each suite on plain memcached and through the router.
+func compareSuites(t *testing.T, suites []clientSuite) {
 	for _, s := range suites {
 		t.Run(s.name, func(t *testing.T) {
 			plain := s.run(t, memcachedtest.Start(t).Addr())
@@ -55,6 +60,7 @@ func TestClients(t *testing.T) {
 			if diff := cmp.Diff(passes(plain), passes(routed)); diff != "" {
 				t.Errorf("through the router (+) other checks pass than on memcached (-):\n%s\n%v", diff, failures(routed))
 			}
+			recordSuite(t, s, plain, routed)
 		})
 	}
 }
@@ -108,14 +114,20 @@ func output(t *testing.T, dir, program string, args ...string) string {
 	return string(out)
 }
 
-// script runs one of testdata/clients and reads its PASS and FAIL lines.
-func script(t *testing.T, addr, program, file string) map[string]string {
+// script runs one of testdata/clients, with the host, the port and more arguments, and reads its PASS and FAIL lines.
+func script(t *testing.T, addr, program, file string, args ...string) map[string]string {
 	t.Helper()
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		t.Fatalf("cannot split %q: %v", addr, err)
 	}
-	out := output(t, "testdata/clients", program, file, host, port)
+	out := output(t, "testdata/clients", program, append([]string{file, host, port}, args...)...)
+	return outcomesOf(t, out)
+}
+
+// outcomesOf reads PASS and FAIL lines.
+func outcomesOf(t *testing.T, out string) map[string]string {
+	t.Helper()
 	outcomes := make(map[string]string)
 	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
 		if name, ok := strings.CutPrefix(lines.Text(), "PASS "); ok {
@@ -126,15 +138,15 @@ func script(t *testing.T, addr, program, file string) map[string]string {
 		}
 	}
 	if len(outcomes) == 0 {
-		t.Errorf("%s printed no outcome:\n%s", file, out)
+		t.Errorf("no outcome was printed:\n%s", out)
 	}
 	return outcomes
 }
 
-func pythonScript(module, file string) func(*testing.T, string) map[string]string {
+func pythonScript(module, file string, args ...string) func(*testing.T, string) map[string]string {
 	return func(t *testing.T, addr string) map[string]string {
 		needPython(t, module)
-		return script(t, addr, debianPython, file)
+		return script(t, addr, debianPython, file, args...)
 	}
 }
 
@@ -148,12 +160,14 @@ func needPython(t *testing.T, modules ...string) {
 	}
 }
 
-func phpScript(t *testing.T, addr string) map[string]string {
-	memcachedtest.Need(t, "php")
-	if out, err := exec.Command("php", "-m").Output(); err != nil || !strings.Contains(string(out), "memcached") {
-		memcachedtest.Missing(t, "php has no memcached extension")
+func phpScript(args ...string) func(*testing.T, string) map[string]string {
+	return func(t *testing.T, addr string) map[string]string {
+		memcachedtest.Need(t, "php")
+		if out, err := exec.Command("php", "-m").Output(); err != nil || !strings.Contains(string(out), "memcached") {
+			memcachedtest.Missing(t, "php has no memcached extension")
+		}
+		return script(t, addr, "php", "php_checks.php", args...)
 	}
-	return script(t, addr, "php", "php_checks.php")
 }
 
 func perlScript(t *testing.T, addr string) map[string]string {

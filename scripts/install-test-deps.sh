@@ -8,6 +8,8 @@ packages=(
     memcached nutcracker libmemcached-tools
     python3-pytest python3-pymemcache python3-pylibmc python3-memcache
     php-cli php-memcached libcache-memcached-fast-perl
+    python3-binary-memcached libmemcached-libmemcached-perl ruby ruby-dalli
+    libspymemcached-java default-jdk-headless
     gcc libc6-dev
 )
 
