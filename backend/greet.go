@@ -15,8 +15,9 @@ func (l *lane) greet() {
 	l.greeting = true
 	secret := l.s.cfg.User + " " + l.s.cfg.Password
 	l.conn.WriteString(fmt.Sprintf("set auth 0 0 %d\r\n%s\r\n", len(secret), secret))
+	l.greetBy = l.s.loop.Now().Add(l.s.cfg.Timeout)
 	if !l.expiry.Armed() {
-		l.s.loop.Set(&l.expiry, l.s.loop.Now().Add(l.s.cfg.Timeout))
+		l.s.loop.Set(&l.expiry, l.greetBy)
 	}
 }
 

@@ -34,9 +34,10 @@ type lane struct {
 	dialing bool
 	// greeting is set while user and password were said and not yet accepted.
 	greeting bool
-	down     bool    // the last attempt failed: calls fail until one succeeds
-	why      Failure // of the last attempt
-	tries    int     // attempts to connect since the last reply
+	greetBy  time.Time // when it must be accepted
+	down     bool      // the last attempt failed: calls fail until one succeeds
+	why      Failure   // of the last attempt
+	tries    int       // attempts to connect since the last reply
 	cancel   func()
 	waiting  queue
 	unsent   []byte           // requests that wait for the connection to open
@@ -231,6 +232,8 @@ func (l *lane) lost(f Failure) {
 func (l *lane) expire() {
 	head := l.waiting.head
 	switch {
+	case l.greeting && l.greetBy.After(l.s.loop.Now()) && head == nil:
+		l.s.loop.Set(&l.expiry, l.greetBy)
 	case l.greeting && (head == nil || !head.deadline.After(l.s.loop.Now())):
 		l.dismiss(TimedOut)
 	case head == nil:
