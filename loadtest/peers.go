@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ type peersCommand struct {
 	Duration   time.Duration `default:"500ms" short:"d" help:"Length of one measured run."`
 	Warmup     time.Duration `default:"200ms" help:"Length of the unmeasured run before it."`
 	Only       []string      `enum:"single,pipelined,alone,idle" help:"Only these: single, pipelined, alone, idle. Repeatable." placeholder:"LOAD"`
-	Pin        string        `default:"split" enum:"split,one,none" help:"split keeps the proxies on processor 0 and all else on processor 1, one keeps everything on processor 0."`
+	Pin        []string      `default:"one,split" enum:"one,split,none" help:"Processors, one comparison for each: one keeps everything on processor 0, split the proxies on 0 and all else on 1, none lets the kernel choose."`
 	JSON       bool          `name:"json" help:"Print JSON instead of a table."`
 	Quiet      bool          `short:"q" help:"Say nothing while running."`
 }
@@ -47,17 +48,29 @@ func (c *peersCommand) run(ctx context.Context, out io.Writer) error {
 		}
 	}
 	reserveThreads(1)
-	r, err := c.measure(ctx)
-	if r == nil {
-		return err
-	}
+	reports, err := c.measure(ctx)
 	if ctx.Err() != nil {
 		err = errInterrupted
 	}
-	if c.JSON {
-		return errors.Join(r.WriteJSON(out), err)
+	return errors.Join(c.print(out, reports), err)
+}
+
+func (c *peersCommand) print(out io.Writer, reports []*peers.Report) error {
+	if len(reports) == 0 {
+		return nil
 	}
-	return errors.Join(r.WriteText(out), err)
+	if c.JSON {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(reports)
+	}
+	for _, r := range reports {
+		if err := r.WriteText(out); err != nil {
+			return err
+		}
+		fmt.Fprintln(out)
+	}
+	return nil
 }
 
 // build makes the router as it is shipped, without the race detector.
@@ -70,10 +83,10 @@ func build(ctx context.Context, dir string) (string, error) {
 	return path, nil
 }
 
-func (c *peersCommand) config() peers.Config {
+func (c *peersCommand) config(layout peers.Layout) peers.Config {
 	config := peers.Config{
 		Ours: c.Ours, Against: c.Against, RouterArgs: c.RouterArgs,
-		Pairs: c.Pairs, Duration: c.Duration, Warmup: c.Warmup, Layout: peers.Layout(c.Pin),
+		Pairs: c.Pairs, Duration: c.Duration, Warmup: c.Warmup, Layout: layout,
 	}
 	for _, s := range peers.Shapes() {
 		if c.wants(s.Name) {
@@ -90,11 +103,23 @@ func (c *peersCommand) wants(load string) bool {
 	return len(c.Only) == 0 || slices.Contains(c.Only, load)
 }
 
-func (c *peersCommand) measure(ctx context.Context) (*peers.Report, error) {
-	r, err := peers.Compare(ctx, c.config())
-	if err != nil || !c.wants("idle") {
-		return r, err
+// measure compares in each layout. Idle clients cost the same in all, so they come with the first.
+func (c *peersCommand) measure(ctx context.Context) (reports []*peers.Report, err error) {
+	for i, layout := range c.Pin {
+		config := c.config(peers.Layout(layout))
+		if len(config.Shapes) == 0 && i > 0 {
+			break
+		}
+		r, err := peers.Compare(ctx, config)
+		if r != nil {
+			reports = append(reports, r)
+		}
+		if err == nil && i == 0 && c.wants("idle") {
+			r.Idle, err = peers.MeasureIdle(ctx, config, peers.IdleClients)
+		}
+		if err != nil {
+			return reports, err
+		}
 	}
-	r.Idle, err = peers.MeasureIdle(ctx, c.config(), peers.IdleClients)
-	return r, err
+	return reports, nil
 }

@@ -100,7 +100,8 @@ type stage struct {
 	config     Config
 	dir        string
 	servers    []*process.Server
-	contenders [3]contender // ours, against, direct
+	contenders [3]contender        // ours, against, direct
+	own        *process.Processors // where this process may run otherwise; nil when it was not pinned
 }
 
 // contender is a target of the load and the process whose cost counts.
@@ -179,24 +180,31 @@ func (s *stage) startProxy(ctx context.Context, what string, ours bool) (*proces
 	return process.StartRouter(ctx, what, backends, args...)
 }
 
+// pin lays the processes out. It comes after they started, so that a contender finds the processors
+// of the machine and not those of its layout.
 func (s *stage) pin() error {
-	rest := 0
+	rest := process.Only(0)
 	switch s.config.Layout {
 	case Split:
-		rest = 1
+		rest = process.Only(1)
 	case Shared:
 	default:
 		return nil
 	}
-	processors := map[int]int{os.Getpid(): rest}
+	own, err := process.Allowed(os.Getpid())
+	if err != nil {
+		return err
+	}
+	s.own = &own
+	processors := map[int]process.Processors{os.Getpid(): rest}
 	for _, m := range s.servers {
 		processors[m.ID()] = rest
 	}
 	for _, c := range s.contenders[:2] {
-		processors[c.server.ID()] = 0
+		processors[c.server.ID()] = process.Only(0)
 	}
-	for pid, processor := range processors {
-		if err := process.Pin(pid, processor); err != nil {
+	for pid, to := range processors {
+		if err := process.Pin(pid, to); err != nil {
 			return err
 		}
 	}
@@ -215,6 +223,9 @@ func (s *stage) tearDown() {
 		stopping.Go(m.Stop)
 	}
 	stopping.Wait()
+	if s.own != nil {
+		_ = process.Pin(os.Getpid(), *s.own) // it could be pinned, so it can be unpinned
+	}
 	os.RemoveAll(s.dir)
 }
 

@@ -3,7 +3,6 @@
 package peers
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -132,20 +131,14 @@ func newReport(c Config, s *stage) *Report {
 	return r
 }
 
-// WriteJSON writes r for programs.
-func (r *Report) WriteJSON(out io.Writer) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
-
 // WriteText writes r as a table.
 func (r *Report) WriteText(out io.Writer) error {
 	if len(r.Outcomes) > 0 {
 		if err := r.writeTable(out); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "\n%s / %s, medians over pairs of %.1f s runs:\n", r.Contenders[0], r.Contenders[1], r.Seconds)
+		fmt.Fprintf(out, "\n%s / %s, medians over pairs of %.1f s runs, layout %s:\n",
+			r.Contenders[0], r.Contenders[1], r.Seconds, r.Layout)
 	}
 	return r.writeVerdicts(out)
 }

@@ -75,27 +75,6 @@ func Resident(pid int) (uint64, error) {
 	return kib << 10, err
 }
 
-// Pin lets all threads of the process run on the given processor only. Threads that start later
-// inherit it. The process keeps what it has decided from the number of processors at its start.
-func Pin(pid, processor int) error {
-	var set unix.CPUSet
-	set.Set(processor)
-	// A thread may start another between the listing and its own turn, so look twice.
-	for range 2 {
-		tasks, err := tasks(pid)
-		if err != nil {
-			return err
-		}
-		for _, task := range tasks {
-			id, _ := strconv.Atoi(filepath.Base(task))
-			if err := unix.SchedSetaffinity(id, &set); err != nil && err != unix.ESRCH {
-				return fmt.Errorf("cannot pin process %d to processor %d: %w", pid, processor, err)
-			}
-		}
-	}
-	return nil
-}
-
 func tasks(pid int) ([]string, error) {
 	dirs, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	if err != nil || len(dirs) == 0 {

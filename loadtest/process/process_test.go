@@ -134,7 +134,7 @@ func TestPinBindsAllThreads(t *testing.T) {
 		notInstalled(t, err)
 	}
 	defer server.Stop()
-	if err := Pin(server.ID(), 0); err != nil {
+	if err := Pin(server.ID(), Only(0)); err != nil {
 		t.Fatal(err)
 	}
 	threads, err := tasks(server.ID())
@@ -149,6 +149,22 @@ func TestPinBindsAllThreads(t *testing.T) {
 	}
 }
 
+func TestAllowedGivesBackWhatPinSet(t *testing.T) {
+	p := start(t, shell("exec sleep 60"))
+	before, err := Allowed(p.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []Processors{Only(0), before} {
+		if err := Pin(p.ID(), want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Allowed(p.ID()); err != nil || got != want {
+			t.Errorf("allowed are %v, %v; want %v", got, err, want)
+		}
+	}
+}
+
 func TestMeasuringAProcessThatIsGoneIsAnError(t *testing.T) {
 	p := start(t, shell(":"))
 	p.Stop()
@@ -158,7 +174,7 @@ func TestMeasuringAProcessThatIsGoneIsAnError(t *testing.T) {
 	if _, err := Resident(p.ID()); err == nil {
 		t.Error("a process that is gone has memory")
 	}
-	if err := Pin(p.ID(), 0); err == nil {
+	if err := Pin(p.ID(), Only(0)); err == nil {
 		t.Error("a process that is gone was pinned")
 	}
 }
