@@ -1,5 +1,5 @@
-// Package memproto speaks the memcached text protocols, classic and meta: bytes in,
-// requests and replies out. It knows no sockets and no routing.
+// Package memproto speaks the memcached protocols, classic and meta text and binary: bytes
+// in, requests and replies out. It knows no sockets and no routing.
 //
 // A router needs four facts of a request: the verb, the key or keys, how many bytes of
 // data follow, and whether a reply is due. Everything else stays raw and is sent on as
