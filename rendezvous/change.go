@@ -56,17 +56,18 @@ func (t *Table) Reweight(name string, weight int) (*Table, error) {
 		return nil, fmt.Errorf("cannot reweight in rendezvous table: %w", err)
 	}
 	next := t.clone()
+	gains := weight > next.weights[next.index[id]]
 	next.weights[next.index[id]] = weight
 	next.rates[id] = rate(weight)
 	if err := next.finish(); err != nil {
 		return nil, err
 	}
-	next.change(t, next.reweighIn(id))
+	next.change(t, next.reweighIn(id, gains))
 	return next, nil
 }
 
-// change fills the rows of t from those of the placement before, each row by revise, or from nothing or not at all where the one has a table and the other not.
-func (t *Table) change(before *Table, revise func(key uint64, r row) row) {
+// change fills the rows of t from those of the placement before, each by revise, or from nothing or not at all where only one of the two has a table.
+func (t *Table) change(before *Table, revise func(slot uint64, r row) row) {
 	switch {
 	case t.direct || len(t.seeds) <= DirectLimit:
 		return
@@ -77,19 +78,20 @@ func (t *Table) change(before *Table, revise func(key uint64, r row) row) {
 	t.rows = make([]row, t.slots)
 	t.eachRange(func(from, to int) {
 		for slot := from; slot < to; slot++ {
-			t.rows[slot] = revise(slotKey(uint64(slot)), before.rows[slot])
+			t.rows[slot] = revise(uint64(slot), before.rows[slot])
 		}
 	})
 }
 
-// addTo returns how a row changes when a server arrives or gains: it enters if it beats the last.
+// addTo returns how a row that does not list a server changes when it arrives or gains: it enters if it beats the last.
 func (t *Table) addTo(id int) func(uint64, row) row {
-	return func(key uint64, r row) row {
+	return func(slot uint64, r row) row {
+		key := slotKey(slot)
 		b := t.bid(key, id)
-		if r[depth-1] == unused || b.beats(t.bid(key, int(r[depth-1]))) {
-			t.enter(key, &r, depth-1, b)
+		if last := r.at(depth - 1); last != unused && !b.beats(t.bid(key, last)) {
+			return r
 		}
-		return r
+		return t.enter(key, r, depth-1, b)
 	}
 }
 
@@ -97,57 +99,54 @@ func (t *Table) addTo(id int) func(uint64, row) row {
 // highest identifier has taken over that of the one which left.
 func (t *Table) removeFrom(id int) func(uint64, row) row {
 	renamed := len(t.seeds)
-	return func(key uint64, r row) row {
-		left := r.position(id)
-		if left >= 0 {
-			copy(r[left:], r[left+1:])
-			r[depth-1] = unused
+	return func(slot uint64, r row) row {
+		listed := r.lists(id)
+		if !listed && !r.lists(renamed) {
+			return r
 		}
-		if i := r.position(renamed); i >= 0 {
-			r[i] = uint16(id)
+		if listed {
+			r = r.without(id)
 		}
-		if left >= 0 && len(t.seeds) >= depth {
-			r[depth-1] = uint16(t.following(key, t.bid(key, int(r[depth-2]))).id)
+		for i := range depth {
+			if r.at(i) == renamed {
+				r = r.with(i, id)
+			}
+		}
+		if listed && len(t.seeds) >= depth {
+			key := slotKey(slot)
+			r = r.with(depth-1, t.following(key, t.bid(key, r.at(depth-2))).id)
 		}
 		return r
 	}
 }
 
 // reweighIn returns how a row changes with a server's weight. If it falls behind all others of the row, one outside may be better.
-func (t *Table) reweighIn(id int) func(uint64, row) row {
+func (t *Table) reweighIn(id int, gains bool) func(uint64, row) row {
 	add := t.addTo(id)
-	return func(key uint64, r row) row {
-		i := r.position(id)
-		if i < 0 {
-			return add(key, r)
+	return func(slot uint64, r row) row {
+		switch {
+		case r.lists(id):
+		case gains:
+			return add(slot, r)
+		default:
+			return r
 		}
-		copy(r[i:], r[i+1:])
+		r = r.without(id)
+		key := slotKey(slot)
 		b := t.bid(key, id)
-		if len(t.seeds) > depth && !b.beats(t.bid(key, int(r[depth-2]))) {
+		if len(t.seeds) > depth && !b.beats(t.bid(key, r.at(depth-2))) {
 			return t.ranked(key)
 		}
-		r[depth-1] = unused
-		t.enter(key, &r, min(len(t.seeds), depth)-1, b)
-		return r
+		return t.enter(key, r, min(len(t.seeds), depth)-1, b)
 	}
 }
 
 // enter inserts b before the servers it beats, the last of which is at most at place i and drops out if it is the row's last.
-func (t *Table) enter(key uint64, r *row, i int, b bid) {
-	for ; i > 0 && (r[i-1] == unused || b.beats(t.bid(key, int(r[i-1])))); i-- {
-		r[i] = r[i-1]
+func (t *Table) enter(key uint64, r row, i int, b bid) row {
+	for ; i > 0 && (r.at(i-1) == unused || b.beats(t.bid(key, r.at(i-1)))); i-- {
+		r = r.with(i, r.at(i-1))
 	}
-	r[i] = uint16(b.id)
-}
-
-// position returns where the row lists a server, or -1.
-func (r row) position(id int) int {
-	for i, held := range r {
-		if int(held) == id {
-			return i
-		}
-	}
-	return -1
+	return r.with(i, b.id)
 }
 
 // find returns the identifier of a server, or -1.

@@ -31,8 +31,8 @@ func (t *Table) Digest() [32]byte {
 	step := max(t.slots/digestSlots, 1)
 	for slot := 0; slot < t.slots; slot += step {
 		r := t.candidates(slot)
-		for _, id := range r[:min(depth, len(order))] {
-			b = binary.LittleEndian.AppendUint16(b, place[id])
+		for i := range min(depth, len(order)) {
+			b = binary.LittleEndian.AppendUint16(b, place[r.at(i)])
 		}
 	}
 	return sha256.Sum256(b)

@@ -29,9 +29,9 @@ func (t *Table) eachRange(f func(from, to int)) {
 func (t *Table) ranked(key uint64) row {
 	var best [depth]bid
 	n := t.rank(&best, key, depth)
-	r := row{unused, unused, unused, unused}
+	r := emptyRow
 	for i := range n {
-		r[i] = uint16(best[i].id)
+		r = r.with(i, best[i].id)
 	}
 	return r
 }

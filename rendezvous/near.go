@@ -52,6 +52,23 @@ func (t *Table) rankNear(best *[depth]bid, key uint64, limit int) int {
 	return n
 }
 
+// followingNear is following among the servers that reach the bar, if one of them does follow.
+func (t *Table) followingNear(key uint64, last bid) (next bid, found bool) {
+	if t.worst == math.MaxUint64 {
+		return bid{}, false
+	}
+	var near [block]uint8
+	for from := 0; from < len(t.seeds); from += block {
+		k := t.sieve(&near, key, from, min(from+block, len(t.seeds)), t.worst)
+		for _, i := range near[:k] {
+			if b := t.bid(key, from+int(i)); last.beats(b) && (!found || b.beats(next)) {
+				next, found = b, true
+			}
+		}
+	}
+	return next, found && t.bar(next) <= t.worst
+}
+
 // bar is what a server must reach to beat b, or be equal: a score, or with equal weights a draw counted from the top.
 func (t *Table) bar(b bid) uint64 {
 	if t.even {

@@ -71,14 +71,13 @@ func insert(best *[depth]bid, n, limit int, b bid) int {
 
 // following returns the best server that last beats: the next rank.
 func (t *Table) following(key uint64, last bid) bid {
-	next := bid{score: math.MaxUint64}
-	for id, seed := range t.seeds {
-		u := draw(key, seed)
-		if t.even && (u < next.draw || u > last.draw) || !t.even && score(costFloor(u), t.rates[id]) > next.score {
-			continue // cannot be it
-		}
-		if b := t.bid(key, id); last.beats(b) && b.beats(next) {
-			next = b
+	if next, ok := t.followingNear(key, last); ok {
+		return next
+	}
+	next, found := bid{}, false
+	for id := range t.seeds {
+		if b := t.bid(key, id); last.beats(b) && (!found || b.beats(next)) {
+			next, found = b, true
 		}
 	}
 	return next

@@ -33,7 +33,7 @@ func (t *Table) Slots() int { return t.slots }
 
 func (t *Table) home(slot int) int {
 	if t.rows != nil {
-		return t.index[t.rows[slot][0]]
+		return t.index[t.rows[slot].at(0)]
 	}
 	var best [depth]bid
 	t.rank(&best, slotKey(uint64(slot)), 1)

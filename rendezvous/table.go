@@ -20,15 +20,10 @@ const (
 
 	minSlots = 1 << 8
 	maxSlots = 1 << 22
-	depth    = 4      // candidates kept for a slot
-	unused   = 0xffff // an empty place in a row
 
 	// fewServers is the largest pool for which comparing all servers without branches is faster than skipping the hopeless ones.
 	fewServers = 64
 )
-
-// row lists the best servers of a slot, the home first.
-type row [depth]uint16
 
 // Table is an immutable placement of the 64-bit hash space on a set of servers. All methods may be called concurrently.
 // The zero value is not usable; see New.
@@ -91,8 +86,9 @@ func (t *Table) Pick(dst []int, hash uint64, n int) []int {
 	if t.rows == nil || n > depth {
 		return t.pickDirect(dst, slot, n)
 	}
-	for _, id := range t.rows[slot][:max(n, 0)] {
-		dst = append(dst, t.index[id])
+	for r := t.rows[slot]; n > 0; n-- {
+		dst = append(dst, t.index[r&0xffff])
+		r >>= 16
 	}
 	return dst
 }

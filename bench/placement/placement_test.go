@@ -41,6 +41,7 @@ func BenchmarkLookup(b *testing.B) {
 func BenchmarkParallel(b *testing.B) {
 	each(b, func(b *testing.B, p placer, names []string) {
 		find := mustBuild(b, p, names)
+		b.ResetTimer()
 		b.RunParallel(func(pb *testing.PB) {
 			for i := 0; pb.Next(); i++ {
 				find(keys[i&(len(keys)-1)])
