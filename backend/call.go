@@ -33,19 +33,12 @@ type Call struct {
 	raw      []byte // what was sent, kept if it may be sent again
 	retried  bool
 	deadline time.Time
-	slot     uint8
-	slots    []uint8 // of a call on several keys
+	slots    []uint8 // classes of the keys the call is about
 	next     *Call
 }
 
 // keepRaw is the capacity above which a call does not keep its buffer, in bytes.
 const keepRaw = 4 << 10
-
-// Key sets the key the call is about, by its hash.
-func (c *Call) Key(hash uint64) { c.slot, c.slots = slotOf(hash), c.slots[:0] }
-
-// AddKey adds one of several keys the call is about.
-func (c *Call) AddKey(hash uint64) { c.slots = append(c.slots, slotOf(hash)) }
 
 // Raw returns what was sent, if the call is repeatable. It is valid until the call is
 // used again.

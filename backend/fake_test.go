@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds waiting for what must come; a test that passes never waits so long.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // engines runs a test under each way a loop can serve its sockets.
 func engines(t *testing.T, f func(t *testing.T, l *loop)) {
@@ -79,6 +79,12 @@ func (l *loop) until(what string, cond func() bool) {
 	}
 }
 
+// opened waits until the small lane is connected.
+func (l *loop) opened(s *Server) {
+	l.t.Helper()
+	l.until("the connection stands", func() bool { return s.lanes[Small].conn != nil })
+}
+
 // start makes a server's view on the loop. Fields of c that are zero get values that do
 // not matter; the view is closed with the test.
 func (l *loop) start(c Config) *Server {
@@ -129,7 +135,6 @@ func newCall(t testing.TB, request string) *asked {
 	}
 	a := &asked{t: t, events: make(chan string, 64)}
 	a.Owner, a.Verb, a.Whole, a.Repeatable = a, r.Verb, r.NumKeys == 1, r.Repeatable()
-	a.Key(hashOf(string(r.Key)))
 	return a
 }
 

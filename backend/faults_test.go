@@ -125,11 +125,12 @@ func TestTimeout(t *testing.T) {
 		f := listen(t, "127.0.0.1:0")
 		s := l.start(Config{Address: f.addr(), Timeout: 50 * time.Millisecond})
 		p := f.accept()
+		l.opened(s)
 		began := time.Now()
 		calls := l.ask(s, "get a\r\n", "set a 0 0 1\r\nx\r\n")
 		calls[0].want("failed: timeout")
 		calls[1].want("failed: timeout")
-		if took := time.Since(began); took < 50*time.Millisecond {
+		if took := time.Since(began); took < 25*time.Millisecond {
 			t.Errorf("timed out after %v", took)
 		}
 		p.expect("get a\r\nset a 0 0 1\r\nx\r\n")
@@ -150,6 +151,7 @@ func TestTimeoutOfHeadRetriesRest(t *testing.T) {
 		f := listen(t, "127.0.0.1:0")
 		s := l.start(Config{Address: f.addr(), Timeout: 50 * time.Millisecond})
 		p := f.accept()
+		l.opened(s)
 		head := newCall(t, "get a\r\n")
 		read, write := newCall(t, "get b\r\n"), newCall(t, "incr n 1\r\n")
 		l.do(func() {
@@ -219,7 +221,7 @@ func fullBacklog(t *testing.T) string {
 	t.Cleanup(func() { ln.Close() })
 	addr := ln.Addr().String()
 	for { // until no more are taken
-		c, err := net.DialTimeout("tcp", addr, 200*time.Millisecond)
+		c, err := net.DialTimeout("tcp", addr, 500*time.Millisecond)
 		if err != nil {
 			return addr
 		}

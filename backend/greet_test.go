@@ -79,7 +79,7 @@ func TestGreetingFails(t *testing.T) {
 				cfg := asMe(f.addr())
 				cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 				if name == "silence" {
-					cfg.Timeout = 50 * time.Millisecond
+					cfg.Timeout = 500 * time.Millisecond
 				}
 				s := l.start(cfg)
 				a := l.ask(s, "get a\r\n")[0]

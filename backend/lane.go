@@ -53,21 +53,28 @@ func (l *lane) init(s *Server) {
 }
 
 func (l *lane) send(c *Call, req []byte) {
-	switch {
-	case l.s.closed:
-		l.s.fail(c, Lost)
-		return
-	case l.down:
-		l.s.fail(c, l.why)
-		return
-	case l.queued()+len(req) > l.s.cfg.MaxQueue:
-		l.s.fail(c, Busy)
+	if f := l.refusal(len(req)); f != 0 {
+		l.unclaim(c)
+		l.s.fail(c, f)
 		return
 	}
 	l.enqueue(c, req)
 	if l.conn == nil && !l.again.Armed() {
 		l.connect()
 	}
+}
+
+// refusal says why a request of n bytes fails at once; 0 if it does not.
+func (l *lane) refusal(n int) Failure {
+	switch {
+	case l.s.closed:
+		return Lost
+	case l.down:
+		return l.why
+	case l.queued()+n > l.s.cfg.MaxQueue:
+		return Busy
+	}
+	return 0
 }
 
 // queued returns the bytes that wait to be sent.
@@ -80,7 +87,6 @@ func (l *lane) queued() int {
 
 func (l *lane) enqueue(c *Call, req []byte) {
 	l.waiting.push(c)
-	l.count(c, 1)
 	if !l.expiry.Armed() {
 		l.s.loop.Set(&l.expiry, c.deadline)
 	}
@@ -91,19 +97,18 @@ func (l *lane) enqueue(c *Call, req []byte) {
 	l.conn.Write(req)
 }
 
-func (l *lane) count(c *Call, by int) {
-	if len(c.slots) == 0 {
-		l.keys[c.slot] += uint32(by)
+// unclaim takes back what Claim has noted of a call.
+func (l *lane) unclaim(c *Call) {
+	for _, slot := range c.slots {
+		l.keys[slot]--
 	}
-	for _, s := range c.slots {
-		l.keys[s] += uint32(by)
-	}
+	c.slots = c.slots[:0]
 }
 
-// take removes the first waiting call.
+// take removes the first waiting call, which is over.
 func (l *lane) take() *Call {
 	c := l.waiting.pop()
-	l.count(c, -1)
+	l.unclaim(c)
 	return c
 }
 
@@ -205,9 +210,9 @@ func (l *lane) lost(f Failure) {
 	now := l.s.loop.Now()
 	for calls.n > 0 {
 		c := calls.pop()
-		l.count(c, -1)
 		switch {
 		case !c.deadline.After(now):
+			l.unclaim(c)
 			l.s.fail(c, TimedOut)
 		case c.Repeatable && !c.retried && !l.s.closed:
 			c.retried = true
@@ -215,6 +220,7 @@ func (l *lane) lost(f Failure) {
 			c.Owner.Restarted(c)
 			l.enqueue(c, c.raw)
 		default:
+			l.unclaim(c)
 			l.s.fail(c, f)
 		}
 	}

@@ -51,11 +51,8 @@ func (x *twoLanes) send(keys []string, size int) {
 		if !sent {
 			return
 		}
-		a.Key(laneHash(keys[0]))
 		for _, k := range keys {
-			if len(keys) > 1 {
-				a.AddKey(laneHash(k))
-			}
+			x.s.Claim(&a.Call, lane, laneHash(k))
 		}
 		x.s.Send(&a.Call, lane, []byte(request))
 		x.disjoint()
@@ -178,7 +175,7 @@ func TestLaneOf(t *testing.T) {
 		is(0, 0, Small) // the hash of no big key
 
 		a := newCall(t, "get a\r\n")
-		a.Key(1)
+		s.Claim(&a.Call, Bulk, 1)
 		s.Send(&a.Call, Bulk, []byte("get a\r\n"))
 		is(1, 0, Bulk)
 		is(2, 0, Bulk)
@@ -198,7 +195,7 @@ func TestManyCallsOnOneKey(t *testing.T) {
 	l.do(func() {
 		for i := range calls {
 			calls[i] = Call{Owner: o, Verb: memproto.Get}
-			calls[i].Key(7)
+			s.Claim(&calls[i], Small, 7)
 			s.Send(&calls[i], Small, request)
 			if lane := s.LaneOf(7, 1000); lane != Small {
 				t.Fatalf("with %d calls outstanding the next goes elsewhere", i+1)
@@ -225,8 +222,10 @@ func TestCallReset(t *testing.T) {
 	s := l.start(Config{Address: f.addr()})
 	p := f.accept()
 	a := newCall(t, "get a b\r\n")
-	a.AddKey(5 << 24)
-	l.do(func() { s.Send(&a.Call, Small, []byte("get a b\r\n")) })
+	l.do(func() {
+		s.Claim(&a.Call, Small, 5<<24)
+		s.Send(&a.Call, Small, []byte("get a b\r\n"))
+	})
 	p.reset()
 	a.want("restarted")
 	p = f.accept()
@@ -235,7 +234,7 @@ func TestCallReset(t *testing.T) {
 	l.do(func() {
 		a.Reset()
 		a.Owner, a.Verb, a.Repeatable = a, memproto.Get, true
-		a.Key(9 << 24)
+		s.Claim(&a.Call, Small, 9<<24)
 		s.Send(&a.Call, Small, []byte("get c\r\n"))
 		if s.lanes[Small].keys[9] != 1 || s.lanes[Small].keys[5] != 0 {
 			t.Error("the keys of the earlier use are counted")

@@ -139,6 +139,14 @@ func (s *Server) LaneOf(hash uint64, size int) Lane {
 	return Small
 }
 
+// Claim notes, before a call is sent on a lane, that it is about a key. Until the call is
+// over, requests on the key stay on the lane.
+func (s *Server) Claim(c *Call, n Lane, hash uint64) {
+	slot := slotOf(hash)
+	c.slots = append(c.slots, slot)
+	s.lanes[n].keys[slot]++
+}
+
 // Saw tells the size of a key's value, so that a big one's next request goes by Bulk.
 func (s *Server) Saw(hash uint64, size int) {
 	slot := slotOf(hash)

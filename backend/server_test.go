@@ -151,15 +151,16 @@ func TestUnitsAndOwnersVeto(t *testing.T) {
 		s := l.start(Config{Address: f.addr()})
 		p := f.accept()
 		a := l.ask(s, "get a b\r\n")[0]
+		p.expect("get a b\r\n")
 		p.send("VALUE a 0 1\r\n1\r\nVALUE b 0 1\r\n2\r\nEND\r\n")
 		a.want("VALUE a 0 1\r\n1\r\n", "VALUE b 0 1\r\n2\r\n", "END\r\n")
 
 		a = newCall(t, "get a b\r\n")
 		a.refuse = true
 		l.do(func() { s.Send(&a.Call, Small, []byte("get a b\r\n")) })
+		p.expect("get a b\r\n")
 		p.send("VALUE c 0 1\r\n3\r\nEND\r\n")
 		a.want("VALUE c 0 1\r\n3\r\n", "restarted")
-		p.expect("get a b\r\nget a b\r\n")
 		p.expectClosed()
 		p = f.accept()
 		p.expect("get a b\r\n")
@@ -213,7 +214,7 @@ func TestRetireIdle(t *testing.T) {
 		f := listen(t, "127.0.0.1:0")
 		s := l.start(Config{Address: f.addr()})
 		p := f.accept()
-		l.until("the connection stands", func() bool { return s.lanes[Small].conn != nil })
+		l.opened(s)
 		l.do(s.Retire)
 		p.expectClosed()
 		if len(f.peers) > 0 {

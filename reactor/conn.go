@@ -37,7 +37,7 @@ type socket interface {
 	read(p []byte) (n int, again bool, err error)
 	write(p []byte) (n int, again bool, err error)
 	close()
-	peer() (id int, addr string)
+	peer() string
 }
 
 // Conn is one connection of a loop. All methods belong to the loop's goroutine.
@@ -74,9 +74,9 @@ func newConn(l *Loop, s socket, accepted bool) *Conn {
 // Loop returns the loop that owns the connection.
 func (c *Conn) Loop() *Loop { return c.loop }
 
-// Peer returns a number that no other open connection of the loop has, and the address
-// of the other side as memcached writes it: "tcp:" or "unix:" and an address.
-func (c *Conn) Peer() (id int, addr string) { return c.sock.peer() }
+// Peer returns the address of the other side as memcached writes it: "tcp:" or "unix:" and
+// an address.
+func (c *Conn) Peer() string { return c.sock.peer() }
 
 // Buffered returns the bytes given to Write that the socket has not taken.
 func (c *Conn) Buffered() int { return len(c.out) - c.sent }

@@ -73,8 +73,6 @@ type Loop struct {
 	streams sync.WaitGroup // goroutines that dial, read and write for this loop
 	ended   chan struct{}  // closed when Run has returned
 
-	lastStream int
-
 	dials       context.Context // ended with the loop
 	cancelDials context.CancelFunc
 

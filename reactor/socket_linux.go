@@ -40,18 +40,18 @@ func (s *fdSocket) close() {
 	unix.Close(s.fd)
 }
 
-func (s *fdSocket) peer() (int, string) {
+func (s *fdSocket) peer() string {
 	sa, err := unix.Getpeername(s.fd)
 	if err != nil {
-		return s.fd, "unknown"
+		return "unknown"
 	}
 	switch a := sa.(type) {
 	case *unix.SockaddrInet4:
-		return s.fd, "tcp:" + netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)).String()
+		return "tcp:" + netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)).String()
 	case *unix.SockaddrInet6:
-		return s.fd, "tcp6:" + netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port)).String()
+		return "tcp6:" + netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port)).String()
 	case *unix.SockaddrUnix:
-		return s.fd, "unix:" + a.Name
+		return "unix:" + a.Name
 	}
-	return s.fd, "unknown"
+	return "unknown"
 }

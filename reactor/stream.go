@@ -11,7 +11,6 @@ import (
 // a chunk and stops until the loop has taken it; one writes what the loop hands over.
 type stream struct {
 	nc   net.Conn
-	id   int
 	post func(event)
 
 	mu      sync.Mutex
@@ -31,8 +30,7 @@ const streamChunk = 32 << 10
 const streamLinger = time.Second
 
 func (l *Loop) attachStream(nc net.Conn, accepted bool, h func(*Conn) Handler) *Conn {
-	l.lastStream++
-	s := &stream{nc: nc, id: l.lastStream}
+	s := &stream{nc: nc}
 	s.cond.L = &s.mu
 	c := newConn(l, s, accepted)
 	s.post = func(e event) { l.Post(func() { c.event(e) }) }
@@ -137,7 +135,7 @@ func (s *stream) awaitPending() bool {
 	return s.writing
 }
 
-func (s *stream) peer() (int, string) {
+func (s *stream) peer() string {
 	a := s.nc.RemoteAddr()
-	return s.id, a.Network() + ":" + a.String()
+	return a.Network() + ":" + a.String()
 }

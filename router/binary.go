@@ -127,11 +127,10 @@ func (q *request) ask(key []byte, verb memproto.Verb, raw []byte) {
 	q.call.Owner = q
 	q.call.Verb = verb
 	q.call.Whole = true
-	q.call.Key(q.hash)
 	if verb == memproto.MetaSet {
 		q.server.Saw(q.hash, len(raw))
 	}
-	q.server.Send(&q.call, q.server.LaneOf(q.hash, len(raw)), raw)
+	q.send(raw)
 }
 
 // answer puts a reply into binary. Both parts are valid until the next one.

@@ -22,6 +22,9 @@ const (
 	maxGatLine = 2000
 )
 
+// endLine ends the reply to a classic retrieval.
+var endLine = []byte("END\r\n")
+
 // gather is a multiget: its keys are asked of their homes, and the values are put back
 // into the order in which they were asked for.
 type gather struct {
@@ -113,7 +116,7 @@ func (g *gather) add(key []byte) {
 		g.parts = append(g.parts, p)
 	}
 	p.line = append(append(p.line, ' '), key...)
-	p.call.AddKey(hash)
+	server.Claim(&p.call, lane, hash)
 	p.asked = append(p.asked, len(g.asked))
 	g.asked = append(g.asked, askedKey{key: key, part: p})
 }
@@ -236,7 +239,7 @@ func (g *gather) deliver() {
 	g.resize(size)
 	g.clear()
 	if len(g.rest) == 0 {
-		g.end([]byte("END\r\n"))
+		g.end(endLine)
 		return
 	}
 	g.parked = true

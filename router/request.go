@@ -51,15 +51,21 @@ func (q *request) dispatch(r *memproto.Request) {
 	q.call.Verb = r.Verb
 	q.call.Whole = true
 	q.call.Repeatable = r.Repeatable()
-	q.call.Key(q.hash)
 	raw := r.Forward(w.scratch)
 	if len(r.Data) > 0 {
 		q.server.Saw(q.hash, len(raw))
 	}
-	q.server.Send(&q.call, q.server.LaneOf(q.hash, len(raw)), raw)
+	q.send(raw)
 	if r.NoReply && cap(raw) <= keepReply {
 		w.scratch = raw[:0]
 	}
+}
+
+// send sends what the server is to get, on the lane of its key.
+func (q *request) send(raw []byte) {
+	lane := q.server.LaneOf(q.hash, len(raw))
+	q.server.Claim(&q.call, lane, q.hash)
+	q.server.Send(&q.call, lane, raw)
 }
 
 // forget deletes the key of a refused store at its home. The client sees nothing of it.

@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds waiting for what must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // modulo spreads keys over n servers.
 type modulo int

@@ -84,9 +84,17 @@ func (s *session) cachedump(r *memproto.Request, args []byte) {
 func mergeLines(f *fan) {
 	var b []byte
 	for _, p := range f.parts {
-		b = append(b, bytes.TrimSuffix(p.reply, []byte("END\r\n"))...)
+		lines, whole := bytes.CutSuffix(p.reply, endLine)
+		switch {
+		case p.failed != 0:
+		case !whole: // an error line, in place of all
+			f.finish(p.reply)
+			return
+		default:
+			b = append(b, lines...)
+		}
 	}
-	f.finish(append(b, "END\r\n"...))
+	f.finish(append(b, endLine...))
 }
 
 // fanStats asks the servers, and for plain stats the other loops, and adds up.
@@ -113,9 +121,11 @@ func (s *session) connStats(r *memproto.Request) {
 	f.parts = nil
 	f.merge = func(f *fan) {
 		var b []byte
+		n := 0 // of the connection, as one descriptor's number is as good as another
 		for _, snap := range f.snapshots {
-			for _, c := range snap.Peers {
-				b = fmt.Appendf(b, "STAT %d:addr %s\r\nSTAT %d:state conn_read\r\n", c.id, c.addr, c.id)
+			for _, addr := range snap.Peers {
+				n++
+				b = fmt.Appendf(b, "STAT %d:addr %s\r\nSTAT %d:state conn_read\r\n", n, addr, n)
 			}
 		}
 		f.finish(append(b, "END\r\n"...))
@@ -137,6 +147,9 @@ func mergeStats(own []stat, parts []*fanPart) []byte {
 	sums := make(map[string]uint64)
 	var order []string
 	for _, p := range parts {
+		if p.failed != 0 {
+			continue // what it had brought before is not the whole
+		}
 		for line := range bytes.Lines(p.reply) {
 			name, n, ok := numericStat(line)
 			if !ok || known[name] {

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -87,14 +86,8 @@ type Snapshot struct {
 	Loop      reactor.Stats
 	// Servers has what the loop has had to do with each server of the table, by address.
 	Servers map[string]backend.Stats
-	// Peers are the clients, where they were asked for; not added up.
-	Peers []Peer
-}
-
-// Peer is a client that is connected.
-type Peer struct {
-	id   int
-	addr string
+	// Peers are the addresses of the clients, where they were asked for; not added up.
+	Peers []string
 }
 
 // snapshot copies the state of the worker.
@@ -117,10 +110,9 @@ func (w *worker) snapshot() Snapshot {
 func (w *worker) peers() Snapshot {
 	var snap Snapshot
 	for s := range w.sessions {
-		id, addr := s.conn.Peer()
-		snap.Peers = append(snap.Peers, Peer{id, addr})
+		snap.Peers = append(snap.Peers, s.conn.Peer())
 	}
-	slices.SortFunc(snap.Peers, func(a, b Peer) int { return cmp.Compare(a.id, b.id) })
+	slices.Sort(snap.Peers)
 	return snap
 }
 
