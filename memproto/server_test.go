@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // server is a connection to a real memcached.
 type server struct {
