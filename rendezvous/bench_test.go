@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
@@ -117,4 +118,33 @@ func BenchmarkChange(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkEvenness reports the exact shares of the fullest and the emptiest server: the worst of several sets of names.
+func BenchmarkEvenness(b *testing.B) {
+	for _, slots := range []int{1 << 16, 1 << 20} {
+		for _, n := range []int{10, 100, 1000} {
+			b.Run(fmt.Sprintf("slots=%d/n=%d", slots, n), func(b *testing.B) {
+				most, least, set := 0.0, 1.0, 0
+				for b.Loop() {
+					t := mustNew(b, evenNames(set, n), nil, slots)
+					shares := t.Shares()
+					most = max(most, float64(slices.Max(shares))*float64(n)/float64(slots))
+					least = min(least, float64(slices.Min(shares))*float64(n)/float64(slots))
+					set++
+				}
+				b.ReportMetric(most, "peak/mean")
+				b.ReportMetric(least, "min/mean")
+			})
+		}
+	}
+}
+
+// evenNames returns one of many sets of n names.
+func evenNames(set, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("10.%d.%d.%d:11211", set, i/250, i%250)
+	}
+	return names
 }
