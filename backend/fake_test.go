@@ -138,15 +138,6 @@ func newCall(t testing.TB, request string) *asked {
 	return a
 }
 
-// hashOf spreads keys over slots.
-func hashOf(key string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(key) {
-		h = (h ^ uint64(key[i])) * 1099511628211
-	}
-	return h
-}
-
 // ask sends requests in one turn of the loop, on the small lane.
 func (l *loop) ask(s *Server, requests ...string) []*asked {
 	l.t.Helper()

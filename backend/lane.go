@@ -236,23 +236,39 @@ func (l *lane) lost(f Failure) {
 // expire is called when the first waiting call may be overdue. The timer is set by the
 // call that finds it unset, not by each, so it may also be early.
 func (l *lane) expire() {
-	head := l.waiting.head
+	if l.overdue() && l.conn != nil {
+		// The reply may be here and only this loop be slow to look.
+		l.conn.ReadNow()
+	}
 	switch {
-	case l.greeting && l.greetBy.After(l.s.loop.Now()) && head == nil:
-		l.s.loop.Set(&l.expiry, l.greetBy)
-	case l.greeting && (head == nil || !head.deadline.After(l.s.loop.Now())):
+	case !l.overdue():
+	case l.greeting:
 		l.dismiss(TimedOut)
-	case head == nil:
-	case head.deadline.After(l.s.loop.Now()):
-		l.s.loop.Set(&l.expiry, head.deadline)
 	case l.conn != nil:
 		l.lost(TimedOut)
 	default: // still connecting
 		l.giveUp(TimedOut)
 	}
-	if l.waiting.n > 0 && !l.expiry.Armed() {
-		l.s.loop.Set(&l.expiry, l.waiting.head.deadline)
+	if due := l.due(); !due.IsZero() && !l.expiry.Armed() {
+		l.s.loop.Set(&l.expiry, due)
 	}
+}
+
+// due returns when the lane will have waited too long; the zero time if it waits for
+// nothing.
+func (l *lane) due() (t time.Time) {
+	if l.greeting {
+		t = l.greetBy
+	}
+	if head := l.waiting.head; head != nil && (t.IsZero() || head.deadline.Before(t)) {
+		t = head.deadline
+	}
+	return t
+}
+
+func (l *lane) overdue() bool {
+	due := l.due()
+	return !due.IsZero() && !due.After(l.s.loop.Now())
 }
 
 // giveUp ends an attempt to connect that has taken as long as a call may take.

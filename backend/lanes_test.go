@@ -145,7 +145,12 @@ func TestLanesKeepOrder(t *testing.T) {
 		for _, a := range x.calls {
 			a.want("END\r\n")
 		}
-		l.do(x.s.Close)
+		l.do(func() {
+			if n := x.s.claims(); n != 0 {
+				t.Errorf("%d claims are left", n)
+			}
+			x.s.Close()
+		})
 		f.ln.Close()
 	})
 }
@@ -221,6 +226,7 @@ func TestCallReset(t *testing.T) {
 	f := listen(t, "127.0.0.1:0")
 	s := l.start(Config{Address: f.addr()})
 	p := f.accept()
+	l.opened(s)
 	a := newCall(t, "get a b\r\n")
 	l.do(func() {
 		s.Claim(&a.Call, Small, 5<<24)
@@ -261,4 +267,78 @@ func TestRawBufferIsKeptWhileSmall(t *testing.T) {
 	if a.raw != nil {
 		t.Error("a large buffer is kept")
 	}
+}
+
+// claims counts the keys that keep requests on their lanes.
+func (s *Server) claims() (n int) {
+	for i := range s.lanes {
+		for _, keys := range s.lanes[i].keys {
+			n += int(keys)
+		}
+	}
+	return n
+}
+
+// However a call ends, its keys are free again.
+func TestClaimsEnd(t *testing.T) {
+	l := startLoop(t, reactor.Config{})
+	f := listen(t, "127.0.0.1:0")
+	s := l.start(Config{Address: f.addr(), MaxQueue: 40})
+	p := f.accept()
+	ask := func(requests ...string) (all []*asked) {
+		l.do(func() {
+			for _, r := range requests {
+				a := newCall(t, r)
+				s.Claim(&a.Call, Small, 1<<24)
+				s.Claim(&a.Call, Small, 2<<24)
+				s.Send(&a.Call, Small, []byte(r))
+				all = append(all, a)
+			}
+		})
+		return all
+	}
+	free := func(when string) {
+		t.Helper()
+		l.do(func() {
+			if n := s.claims(); n != 0 {
+				t.Errorf("%d claims are left %s", n, when)
+			}
+		})
+	}
+	busy := ask("get a\r\n", "get "+strings.Repeat("k", 50)+"\r\n")
+	busy[1].want("failed: busy")
+	l.do(func() {
+		if n := s.claims(); n != 2 {
+			t.Errorf("%d claims with one call outstanding", n)
+		}
+	})
+	p.expect("get a\r\n")
+	p.send("END\r\n")
+	busy[0].want("END\r\n")
+	free("after an answer and a refusal")
+
+	lost := ask("get a\r\n", "incr n 1\r\n")
+	p.expect("get a\r\nincr n 1\r\n")
+	p.reset()
+	lost[1].want("failed: connection lost")
+	p = f.accept()
+	p.expect("get a\r\n")
+	p.send("END\r\n")
+	lost[0].want("restarted", "END\r\n")
+	free("after a retry and a loss")
+
+	l.do(func() { s.cfg.Timeout = 0 })
+	late := ask("get a\r\n", "incr n 1\r\n")
+	late[0].want("failed: timeout")
+	late[1].want("failed: timeout")
+	free("after a timeout")
+
+	l.do(func() { s.cfg.Timeout = patience })
+	p = f.accept()
+	closed := ask("get a\r\n")
+	p.expect("get a\r\n")
+	l.do(s.Close)
+	closed[0].want("failed: connection lost")
+	ask("get a\r\n")[0].want("failed: connection lost")
+	free("after the end")
 }

@@ -125,6 +125,14 @@ func (c *Conn) touch() {
 	}
 }
 
+// ReadNow reads at once instead of in its turn, for who is about to give up waiting. It
+// must not be called from Received.
+func (c *Conn) ReadNow() {
+	if !c.closed && !c.paused && !c.ended {
+		c.read()
+	}
+}
+
 // Pause stops reading and offering until Resume.
 func (c *Conn) Pause() { c.paused = true }
 

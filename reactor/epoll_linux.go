@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const maxEvents = 256
+const maxEvents = 1024
 
 // epoll is the poller of a loop on Linux.
 type epoll struct {

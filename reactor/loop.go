@@ -159,12 +159,12 @@ func (l *Loop) turn() error {
 	l.now = time.Now()
 	l.stats.Turns++
 	l.runPosted()
-	l.runTimers()
 	l.ready, l.next = l.next, l.ready[:0]
 	for _, c := range l.ready {
 		c.queued = false
 		c.serve()
 	}
+	l.runTimers() // after what has come: nothing is late that is already here
 	if l.onTurn != nil {
 		l.onTurn()
 	}
