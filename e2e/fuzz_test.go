@@ -16,8 +16,14 @@ import (
 // pair is one memcached and one router over three, to be told the same.
 type pair struct{ plain, routed string }
 
+// startPair starts the servers of a pair.
+//
+// The router answers lines that are wrong as memcached 1.6.18 does; with another release there is nothing to compare.
 func startPair(tb testing.TB, args ...string) pair {
 	tb.Helper()
+	if behind := release(tb); behind != "1.6.18" {
+		tb.Skipf("a router answers wrong lines like memcached 1.6.18, here is %s", behind)
+	}
 	plain := steadyBackends(tb, 1)[0]
 	return pair{plain, startRouter(tb, steadyBackends(tb, 3), args...).addr}
 }

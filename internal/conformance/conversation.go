@@ -13,6 +13,7 @@ import (
 type Conversation struct {
 	Name     string
 	Requests []string // each complete, with its line end and data block
+	Variants string   // as for a Case: the only release that a router answers like
 }
 
 // Conversations returns every conversation in name order.
@@ -39,6 +40,9 @@ func Conversations() ([]Conversation, error) {
 func parseConversation(name, text string) (Conversation, error) {
 	c := Conversation{Name: name}
 	for i, line := range strings.Split(text, "\n") {
+		if v, ok := strings.CutPrefix(line, variantsMark); ok {
+			c.Variants = strings.TrimSpace(v)
+		}
 		if line == "" || line[0] == '#' {
 			continue
 		}

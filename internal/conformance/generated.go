@@ -13,7 +13,7 @@ func generated() []Conversation {
 // wordCounts gives each command every number of arguments from none to seven, plain and with noreply. A data block of
 // the length that the words give follows every line of a storage command.
 func wordCounts() Conversation {
-	c := Conversation{Name: "generated-word-counts"}
+	c := Conversation{Name: "generated-word-counts", Variants: "1.6.18"}
 	add := func(verbs, block string) {
 		for _, verb := range strings.Fields(verbs) {
 			for n := range 8 {

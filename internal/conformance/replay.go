@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -123,6 +124,22 @@ func Flush(addr string) error {
 	_, err := Exchange(addr, "flush_all\r\n", "OK\r\n")
 	return err
 }
+
+// Release returns the version that the server at addr gives itself, such as 1.6.18.
+func Release(addr string) (string, error) {
+	reply, err := Exchange(addr, "version\r\n", "\r\n")
+	if err != nil {
+		return "", err
+	}
+	release, ok := strings.CutPrefix(strings.TrimSpace(reply), "VERSION ")
+	if !ok {
+		return "", fmt.Errorf("cannot read the version in %q", reply)
+	}
+	return release, nil
+}
+
+// Holds tells whether variants, of a Case or a Conversation, include what a server of the given release answers.
+func Holds(variants, release string) bool { return variants == "" || variants == release }
 
 // Exchange sends request to addr on a connection of its own and returns the reply once it ends with end.
 func Exchange(addr, request, end string) (string, error) {
