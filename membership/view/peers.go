@@ -1,0 +1,187 @@
+package view
+
+import (
+	"slices"
+	"time"
+
+	"cacherouter/membership/health"
+)
+
+// peer is another router.
+type peer struct {
+	Observer
+	heard time.Time // when it last said something new
+	skew  time.Duration
+	fresh bool
+}
+
+// maxPeers bounds how many routers are remembered.
+const maxPeers = 256
+
+// hear takes in what a router says.
+func (n *Node) hear(o *Observer, now time.Time) {
+	if o.Router == n.cfg.Router {
+		if o.Boot > n.self.Boot { // our clock was set back: outbid our former self
+			n.self.Boot = o.Boot + 1
+			n.dirty = true
+		}
+		return
+	}
+	p := n.others[o.Router]
+	switch {
+	case p == nil && len(n.others) >= maxPeers:
+		return
+	case p == nil:
+		p = &peer{fresh: true}
+		n.others[o.Router] = p
+		n.dirty = true
+	case !o.newerThan(&p.Observer):
+		return
+	case o.Boot != p.Boot:
+		n.taint() // its journals are gone
+	}
+	p.Observer, p.heard, p.skew = *o, now, o.Sent.Sub(now.Round(0))
+}
+
+// age notices which routers have fallen silent.
+func (n *Node) age(now time.Time) {
+	for name, p := range n.others {
+		age := now.Sub(p.heard)
+		fresh := age < n.cfg.Fresh && !p.Left
+		if p.fresh && !fresh {
+			n.taint()
+		}
+		p.fresh = fresh
+		if p.Left && age >= n.cfg.Fresh || age >= n.cfg.Forget {
+			delete(n.others, name)
+		}
+	}
+}
+
+// known is how many routers there are, this one included.
+func (n *Node) known() int {
+	k := 1
+	for _, p := range n.others {
+		if !p.Left {
+			k++
+		}
+	}
+	return max(k, n.cfg.Expected)
+}
+
+// present is how many of them can be heard.
+func (n *Node) present() int {
+	k := 1
+	for _, p := range n.others {
+		if p.fresh {
+			k++
+		}
+	}
+	return k
+}
+
+// frozen reports whether this router hears too few others that use the same list to
+// decide anything.
+func (n *Node) frozen() bool {
+	k := 1
+	for _, p := range n.others {
+		if p.fresh && p.List == n.listed {
+			k++
+		}
+	}
+	return k*2 <= n.known()
+}
+
+// trusted reports whether this router takes part in deciding.
+func (n *Node) trusted() bool { return !n.self.Abstains && !n.self.Left }
+
+// voters counts the routers whose verdicts count here: those that can be heard, trust
+// themselves, and use the same list.
+func (n *Node) voters() int {
+	k := 1
+	for _, p := range n.others {
+		if n.votes(p) {
+			k++
+		}
+	}
+	return k
+}
+
+func (n *Node) votes(p *peer) bool { return p.fresh && !p.Abstains && p.List == n.listed }
+
+// quorum is how many voters it takes. A router that knows others never decides alone.
+func (n *Node) quorum() int {
+	q := n.voters()/2 + 1
+	if n.known() > 1 {
+		q = max(q, 2)
+	}
+	return q
+}
+
+// poll is what the voters say of a server.
+type poll struct {
+	failing, dead, fine int
+	steady              bool // every fine voter has seen it answer for long enough
+	flushed             bool // a fine voter has emptied it
+	others              int  // neither of these
+	first               string
+}
+
+func (n *Node) poll(server string, now time.Time) poll {
+	p := poll{steady: true}
+	n.count(&p, n.cfg.Router, n.verdict(server, now), 0)
+	for name, o := range n.others {
+		if n.votes(o) {
+			n.count(&p, name, o.of(server), now.Sub(o.heard))
+		}
+	}
+	return p
+}
+
+func (n *Node) count(p *poll, router string, v Verdict, age time.Duration) {
+	switch v.Opinion {
+	case health.Dead:
+		p.dead++
+		p.failing++
+	case health.Failing:
+		p.failing++
+	case health.Fine:
+		p.fine++
+		p.steady = p.steady && v.For+age >= n.cfg.Steady
+		p.flushed = p.flushed || v.Flushed
+		if p.first == "" || router < p.first {
+			p.first = router
+		}
+	default:
+		p.others++
+	}
+}
+
+// unanimous reports whether all voters find the server fine.
+func (p poll) unanimous() bool { return p.failing+p.others == 0 }
+
+// of returns what a router says of a server. Not being mentioned means fine, and by the
+// time the server has been away for a moment it is mentioned.
+func (o *Observer) of(server string) Verdict {
+	for _, v := range o.Verdicts {
+		if v.Server == server {
+			return v
+		}
+	}
+	return Verdict{Server: server, Opinion: health.Fine}
+}
+
+// measureSkew takes the median of how far the others' clocks are from ours.
+func (n *Node) measureSkew() {
+	skews := []time.Duration{0}
+	for _, p := range n.others {
+		if p.fresh {
+			skews = append(skews, p.skew)
+		}
+	}
+	slices.Sort(skews)
+	n.skew = skews[len(skews)/2]
+}
+
+// skewed reports whether our clock is wrong, as far as the others can tell.
+func (n *Node) skewed() bool { return n.skew.Abs() > n.cfg.MaxSkew }
