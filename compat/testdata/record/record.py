@@ -126,7 +126,8 @@ def libmemcached(name, servers, value):
         if "_" + h + "_" in name + "_":
             behaviors["hash"] = h
     weights = weights_of(name, len(servers))
-    client = pylibmc.Client(["%s:%d" % sw for sw in zip(servers, weights)], behaviors=behaviors)
+    specs = servers if "unix" in name else ["%s:%d" % sw for sw in zip(servers, weights)]
+    client = pylibmc.Client(specs, behaviors=behaviors)
     for key in KEYS:
         client.set(key.encode(), value)
     return holders(servers, value)
@@ -219,7 +220,7 @@ libmemcached_ketama_weighted_25servers libmemcached_ketama_weighted_fnv1a_64_w1-
 libmemcached_ketama_unweighted_port11211_w1-2-3-10 libmemcached_ketama_unweighted_25servers libmemcached_ketama_unweighted_murmur
 libmemcached_ketama_unweighted_jenkins libmemcached_ketama_unweighted_fnv1_64 libmemcached_ketama_unweighted_fnv1a_64
 libmemcached_ketama_unweighted_fnv1_32 libmemcached_ketama_unweighted_fnv1a_32 libmemcached_ketama_unweighted_crc
-libmemcached_ketama_spy_md5_w1-2-3-10 libmemcached_consistent_md5_w1-2-3-10 libmemcached_modula_md5 libmemcached_modula_fnv1a_64_w1-2-3-10
+libmemcached_ketama_spy_md5_w1-2-3-10 libmemcached_ketama_weighted_unix libmemcached_ketama_unweighted_unix libmemcached_consistent_md5_w1-2-3-10 libmemcached_modula_md5 libmemcached_modula_fnv1a_64_w1-2-3-10
 nginx_hash_consistent_w1-2-3-10 nginx_hash_consistent_port11211 nginx_hash_consistent_25servers
 mcrouter_ch3 mcrouter_ch3_25servers
 mcproxy_jump_xxh3_seed_foo mcproxy_jump_xxh3_25servers mcproxy_ring_evcache_md5 mcproxy_ring_evcache_xxh3 mcproxy_ring_ketama_md5_port11211
