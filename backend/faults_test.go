@@ -172,6 +172,31 @@ func TestTimeoutOfHeadRetriesRest(t *testing.T) {
 	})
 }
 
+// A reply that came in time is taken even if the loop has been too busy to look before
+// the time was up.
+func TestSlowLoopIsNotTheServersFault(t *testing.T) {
+	l := startLoop(t, reactor.Config{})
+	f := listen(t, "127.0.0.1:0")
+	s := l.start(Config{Address: f.addr()})
+	p := f.accept()
+	calls := l.ask(s, "get a\r\n", "get b\r\n")
+	p.expect("get a\r\nget b\r\n")
+	busy, done := make(chan struct{}), make(chan struct{})
+	l.Post(func() {
+		<-busy
+		lane := &s.lanes[Small]
+		lane.waiting.head.deadline = l.Now()
+		lane.waiting.tail.deadline = l.Now()
+		lane.expire()
+		close(done)
+	})
+	p.send(hit("a", "1")) // and nothing for b
+	close(busy)
+	<-done
+	calls[0].want(hit("a", "1"))
+	calls[1].want("failed: timeout")
+}
+
 // A paused memcached keeps its connections open and answers nothing.
 func TestPausedMemcached(t *testing.T) {
 	engines(t, func(t *testing.T, l *loop) {
