@@ -103,7 +103,7 @@ var foreign = []struct {
 	{"github.com/hashicorp/memberlist", "membership", "gossip must be replaceable, and only membership needs it"},
 	{"unsafe", "reactor loadtest/load", "only raw system calls need it"},
 	{"testing", "internal", "programs do not contain their tests"},
-	{"log", "", "there is one logger, log/slog, and it is passed in"},
+	{"log", "membership/gossip", "there is one logger, log/slog, and it is passed in; only memberlist wants the old one"},
 	{"github.com/google/go-cmp", "", "it is for tests"},
 	{"pgregory.net/rapid", "", "it is for tests"},
 	{"go.uber.org/goleak", "", "it is for tests"},
