@@ -1,0 +1,296 @@
+// Package gossip carries messages between routers: who is there, the full state of each
+// when two meet, and small messages to all. What the messages mean it does not know.
+//
+// Delivery is best effort. Whatever must arrive has to be part of the full state, which
+// any two routers exchange when they meet and every so often, or be said repeatedly.
+//
+// The work is done by HashiCorp's memberlist (SWIM with Lifeguard), which only
+// memberlist.go sees. Its broadcast queue is not used, as it can lose messages of equal
+// length; messages go straight to each member.
+package gossip
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Handler is what the messages are for. Its methods may be called at the same time from
+// several goroutines, and should return soon.
+type Handler interface {
+	// State returns the full state for another router. The slice is not changed.
+	State() []byte
+	// Merge takes in another router's full state, or a message that it sent.
+	Merge(b []byte)
+	// Hint takes in a hint that a router sent. It may be false, late, or come twice.
+	Hint(b []byte)
+}
+
+// Config says who we are and whom to ask for the others.
+type Config struct {
+	// Name is this router's name, unique among the routers.
+	Name string
+	// Cluster keeps the routers of one fleet apart from those of another one that happen
+	// to reach it, by reused addresses for example.
+	Cluster string
+	// Bind is the host:port for TCP and UDP; port 0 takes a free one. An empty one means
+	// 127.0.0.1:11313.
+	Bind string
+	// Advertise is the host:port that others are told, if it is not Bind.
+	Advertise string
+	// Join holds addresses of some other routers; a name is resolved each time.
+	Join []string
+	// Keys encrypt all messages, if there are any: 16, 24 or 32 bytes each. The first one
+	// encrypts, all of them decrypt.
+	Keys [][]byte
+	// Rejoin is the mean time between attempts to reach routers that are not there;
+	// default 30 s.
+	Rejoin time.Duration
+	// Log gets changes of state; nil means slog.Default().
+	Log *slog.Logger
+	// fast makes failures be found sooner, for tests.
+	fast bool
+}
+
+func (c Config) withDefaults() Config {
+	c.Bind = cmp.Or(c.Bind, "127.0.0.1:11313")
+	c.Rejoin = cmp.Or(c.Rejoin, 30*time.Second)
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c
+}
+
+// Member is a router that is there.
+type Member struct {
+	Name string
+	// Address is its host:port for gossip.
+	Address string
+}
+
+// Stats counts messages.
+type Stats struct {
+	// Sent and Received count messages, BytesSent their payload to all members.
+	Sent, Received, BytesSent uint64
+	// Dropped counts those received faster than they were taken in.
+	Dropped uint64
+	// Health is how much this router has reason to distrust itself: 0 is none, from 4 on
+	// it had better not judge others.
+	Health int
+}
+
+// kind is the first byte of a message.
+type kind byte
+
+const (
+	kindState kind = 1
+	kindHint  kind = 2
+)
+
+// packet is a message on its way in, its kind first.
+type packet []byte
+
+// maxWaiting is how many received messages may wait.
+const maxWaiting = 256
+
+// Gossip is this router's part in the exchange. Any goroutine may use it.
+type Gossip struct {
+	cfg     Config
+	handler Handler
+	list    *memberList
+	in      chan packet
+	changed chan struct{}
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+
+	mu     sync.Mutex
+	known  map[string]time.Time // guarded by mu: addresses of members, and when last seen
+	here   map[string]Member    // guarded by mu: as last logged
+	stats  Stats                // guarded by mu
+	closed bool                 // guarded by mu
+}
+
+// Start begins to gossip. That no other router answers is no error: this one starts
+// alone, says so, and keeps trying.
+func Start(c Config, h Handler) (*Gossip, error) {
+	c = c.withDefaults()
+	ctx, cancel := context.WithCancel(context.Background())
+	g := &Gossip{
+		cfg: c, handler: h, cancel: cancel,
+		in: make(chan packet, maxWaiting), changed: make(chan struct{}, 1),
+		known: map[string]time.Time{}, here: map[string]Member{},
+	}
+	list, err := newMemberList(c, g)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("cannot start gossip on %s: %w", c.Bind, err)
+	}
+	g.list = list
+	g.done.Go(func() { g.receive(ctx) })
+	g.done.Go(func() { g.watch(ctx) })
+	g.done.Go(func() { g.rejoin(ctx) })
+	return g, nil
+}
+
+// Address returns the host:port that others reach us at.
+func (g *Gossip) Address() string { return g.list.address() }
+
+// Members returns the routers that are there, this one included, sorted by name.
+func (g *Gossip) Members() []Member {
+	m := g.list.members()
+	slices.SortFunc(m, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
+	return m
+}
+
+// Stats returns the counters.
+func (g *Gossip) Stats() Stats {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.stats
+	s.Health = g.list.health()
+	return s
+}
+
+// Send sends a message to all other members, where Merge takes it in.
+func (g *Gossip) Send(b []byte) { g.send(kindState, b) }
+
+// SendHint sends a hint to all other members.
+func (g *Gossip) SendHint(b []byte) { g.send(kindHint, b) }
+
+func (g *Gossip) send(k kind, b []byte) {
+	msg := append([]byte{byte(k)}, b...)
+	n := g.list.send(msg)
+	g.mu.Lock()
+	g.stats.Sent += uint64(n)
+	g.stats.BytesSent += uint64(n * len(msg))
+	g.mu.Unlock()
+}
+
+// SetKeys changes the keys; see [Config.Keys]. To rotate, add the new key behind the old
+// one at all routers, then put it first, then drop the old one.
+func (g *Gossip) SetKeys(keys [][]byte) error {
+	if err := g.list.setKeys(keys); err != nil {
+		return fmt.Errorf("cannot change the gossip keys: %w", err)
+	}
+	return nil
+}
+
+// Close says good-bye to the others and returns when nothing runs any more, or with the
+// context's error when it is over before. Closing twice is harmless.
+func (g *Gossip) Close(ctx context.Context) error {
+	if !g.close() {
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() {
+		// Nobody may be left to hear the good-bye; who does not will find out.
+		if err := g.list.leave(time.Second); err != nil {
+			g.cfg.Log.Debug("good-bye not confirmed", "err", err)
+		}
+		err := g.list.shutdown()
+		g.done.Wait()
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// close begins to close, and reports false if that was done before.
+func (g *Gossip) close() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	first := !g.closed
+	g.closed = true
+	g.cancel()
+	return first
+}
+
+// crash ends without a good-bye, for tests.
+func (g *Gossip) crash() {
+	g.close()
+	g.list.shutdown()
+	g.done.Wait()
+}
+
+// enqueue takes in a message without waiting: the sender repeats what matters.
+func (g *Gossip) enqueue(k kind, b []byte) {
+	p := append(packet{byte(k)}, b...)
+	select {
+	case g.in <- p:
+	default:
+		g.mu.Lock()
+		g.stats.Dropped++
+		g.mu.Unlock()
+	}
+}
+
+func (g *Gossip) receive(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case p := <-g.in:
+			g.mu.Lock()
+			g.stats.Received++
+			g.mu.Unlock()
+			switch kind(p[0]) {
+			case kindState:
+				g.handler.Merge(p[1:])
+			case kindHint:
+				g.handler.Hint(p[1:])
+			}
+		}
+	}
+}
+
+// notice tells watch that a member came or went.
+func (g *Gossip) notice() {
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+}
+
+// watch logs who comes and goes. It reads the state again at each change, so it does not
+// matter that changes may merge.
+func (g *Gossip) watch(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.changed:
+			g.compare(g.Members())
+		}
+	}
+}
+
+func (g *Gossip) compare(now []Member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	here := map[string]Member{}
+	for _, m := range now {
+		here[m.Name] = m
+		g.known[m.Address] = time.Now()
+		if _, ok := g.here[m.Name]; !ok && m.Name != g.cfg.Name {
+			g.cfg.Log.Info("router joined", "router", m.Name, "addr", m.Address)
+		}
+	}
+	for name, m := range g.here {
+		if _, ok := here[name]; !ok {
+			g.cfg.Log.Warn("router gone", "router", name, "addr", m.Address)
+		}
+	}
+	g.here = here
+}
+
+// jitter returns d, half of it more or less.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
