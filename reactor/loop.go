@@ -76,6 +76,8 @@ type Loop struct {
 	dials       context.Context // ended with the loop
 	cancelDials context.CancelFunc
 
+	running []func() // what was posted and is being done
+
 	mu     sync.Mutex
 	posted []func() // guarded by mu
 	closed bool     // guarded by mu
@@ -203,10 +205,10 @@ func (l *Loop) hasPosted() bool {
 
 func (l *Loop) runPosted() {
 	l.mu.Lock()
-	todo := l.posted
-	l.posted = nil
+	l.posted, l.running = l.running[:0], l.posted
 	l.mu.Unlock()
-	for _, f := range todo {
+	for i, f := range l.running {
+		l.running[i] = nil
 		f()
 	}
 }

@@ -4,19 +4,26 @@ import "time"
 
 // parker is the poller of a loop whose connections are all served by goroutines: events
 // come as posted functions, so there is nothing to poll, only to wait.
-type parker struct{ c chan struct{} }
+type parker struct {
+	c chan struct{}
+	t *time.Timer // stopped between polls
+}
 
-func newParker() *parker { return &parker{c: make(chan struct{}, 1)} }
+func newParker() *parker {
+	p := &parker{c: make(chan struct{}, 1), t: time.NewTimer(time.Hour)}
+	p.t.Stop()
+	return p
+}
 
 func (p *parker) poll(_ *Loop, d time.Duration) (int, error) {
 	if d <= 0 {
 		return 0, nil
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
+	p.t.Reset(d)
 	select {
 	case <-p.c:
-	case <-t.C:
+		p.t.Stop()
+	case <-p.t.C:
 	}
 	return 0, nil
 }

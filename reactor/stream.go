@@ -10,8 +10,10 @@ import (
 // stream makes a net.Conn look like a socket that never waits. One goroutine reads into
 // a chunk and stops until the loop has taken it; one writes what the loop hands over.
 type stream struct {
-	nc   net.Conn
-	post func(event)
+	nc    net.Conn
+	loop  *Loop
+	wrote func() // posted when a chunk was written, made once
+	got   func() // posted when a chunk was read, made once
 
 	mu      sync.Mutex
 	cond    sync.Cond
@@ -30,10 +32,11 @@ const streamChunk = 32 << 10
 const streamLinger = time.Second
 
 func (l *Loop) attachStream(nc net.Conn, accepted bool, h func(*Conn) Handler) *Conn {
-	s := &stream{nc: nc}
+	s := &stream{nc: nc, loop: l}
 	s.cond.L = &s.mu
 	c := newConn(l, s, accepted)
-	s.post = func(e event) { l.Post(func() { c.event(e) }) }
+	s.got = func() { c.event(s.reading()) }
+	s.wrote = func() { c.event(s.written()) }
 	c.handler = h(c)
 	l.streams.Go(s.readAll)
 	l.streams.Go(s.writeAll)
@@ -88,7 +91,7 @@ func (s *stream) readAll() {
 		s.mu.Lock()
 		s.chunk, s.readErr = buf[:n], err
 		s.mu.Unlock()
-		s.post(event{readable: true, peerDone: err != nil, hungUp: err != nil && err != io.EOF})
+		s.loop.Post(s.got)
 		if err != nil {
 			return
 		}
@@ -96,6 +99,20 @@ func (s *stream) readAll() {
 			return
 		}
 	}
+}
+
+// reading tells what the reader has come to.
+func (s *stream) reading() event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return event{readable: true, peerDone: s.readErr != nil, hungUp: s.readErr != nil && s.readErr != io.EOF}
+}
+
+// written tells what the writer has come to.
+func (s *stream) written() event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return event{writable: true, readable: s.sendErr != nil, hungUp: s.sendErr != nil}
 }
 
 // awaitTaken waits until the loop has taken the chunk; false means it never will.
@@ -118,7 +135,7 @@ func (s *stream) writeAll() {
 		if closed || err != nil {
 			s.nc.Close()
 		}
-		s.post(event{writable: true, readable: err != nil, hungUp: err != nil})
+		s.loop.Post(s.wrote)
 		if err != nil {
 			return
 		}
