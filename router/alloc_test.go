@@ -61,8 +61,14 @@ func repeat(nc net.Conn, request, buf []byte, n int) error {
 // A request on its way allocates nothing. All that this process allocates is counted,
 // so a few allocations of the runtime and of timers are let pass.
 func TestHotPathDoesNotAllocate(t *testing.T) {
+	for _, portable := range []bool{false, true} {
+		t.Run(fmt.Sprintf("portable=%v", portable), func(t *testing.T) { countAllocations(t, portable) })
+	}
+}
+
+func countAllocations(t *testing.T, portable bool) {
 	const n = 400
-	r := start(t, router.Config{}, addresses(t, 3)...)
+	r := start(t, router.Config{Portable: portable}, addresses(t, 3)...)
 	c := dial(t, r.addr)
 	fillHot(c)
 	for _, h := range hotPaths() {
