@@ -42,7 +42,8 @@ func New(names []string, weights []int) (*Table, error) {
 	return NewSize(names, weights, SmallSize)
 }
 
-// NewSize is New with a chosen table size, a prime up to MaxSize and at least the number of servers.
+// NewSize is New with a chosen table size, a prime up to MaxSize and at least the number of servers. It takes time in proportion to the size, times
+// how often the mean weight goes into the largest.
 func NewSize(names []string, weights []int, size int) (*Table, error) {
 	if size > MaxSize || !prime(size) {
 		return nil, fmt.Errorf("cannot build maglev table: size %d: want a prime up to %d, such as %d or %d", size, MaxSize, SmallSize, LargeSize)
