@@ -85,7 +85,7 @@ func start(t *testing.T, name string, c Config) *node {
 	if c.Rejoin == 0 {
 		c.Rejoin = 200 * time.Millisecond
 	}
-	c.Log = slog.New(slog.NewTextHandler(n.log, nil))
+	c.Log = slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
 	if n.Gossip, err = Start(c, n.inbox); err != nil {
 		t.Fatal(err)
@@ -95,6 +95,9 @@ func start(t *testing.T, name string, c Config) *node {
 		defer cancel()
 		if err := n.Close(ctx); err != nil {
 			t.Errorf("closing %s: %v", name, err)
+		}
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", name, n.log.buf.String())
 		}
 	})
 	return n

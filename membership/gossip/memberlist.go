@@ -54,12 +54,15 @@ func newMemberList(c Config, g *Gossip) (*memberList, error) {
 
 // settings translates the configuration. It is memberlist's for local networks, with
 // shorter timeouts, without compression of our small messages, and with more frequent
-// exchanges of the full state.
+// exchanges of the full state: news of a member now and then misses one of the others,
+// which then learns of it only so.
 func settings(c Config) (*memberlist.Config, error) {
 	mc := memberlist.DefaultLANConfig()
+	mc.PushPullInterval = 15 * time.Second
 	if c.fast {
-		mc = memberlist.DefaultLocalConfig()
-		mc.ProbeInterval, mc.SuspicionMult, mc.GossipToTheDeadTime = 100*time.Millisecond, 2, time.Second
+		mc.PushPullInterval, mc.GossipInterval = 500*time.Millisecond, 100*time.Millisecond
+		mc.ProbeInterval, mc.ProbeTimeout = 100*time.Millisecond, 50*time.Millisecond
+		mc.SuspicionMult, mc.GossipToTheDeadTime = 3, time.Second
 	}
 	var err error
 	if mc.BindAddr, mc.BindPort, err = hostPort(c.Bind); err != nil {
@@ -74,7 +77,6 @@ func settings(c Config) (*memberlist.Config, error) {
 	mc.Name = c.Name
 	mc.Label = "cacherouter/" + c.Cluster
 	mc.TCPTimeout = 2 * time.Second
-	mc.PushPullInterval = 15 * time.Second
 	mc.EnableCompression = false
 	mc.DeadNodeReclaimTime = 30 * time.Second
 	mc.Logger = log.New(&logWriter{log: c.Log}, "", 0)

@@ -1,0 +1,128 @@
+package discover
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Prober asks an address whether a memcached is there.
+type Prober interface {
+	Probe(ctx context.Context, address string) error
+}
+
+// Announced is a source of servers that agents beside them announce. An announcement is
+// only a hint where to look: a server counts when it has answered as memcached, and one
+// whose agent falls silent stays for Keep, as the agent may be what died. The zero value
+// of a number means its default. Announce may be called by any goroutine.
+type Announced struct {
+	Prober Prober
+	// Max is how many servers are kept; default 1,000. Those known first stay.
+	Max int
+	// Keep is how long a server stays after its last announcement; default 10 min.
+	Keep time.Duration
+
+	mu       sync.Mutex
+	servers  map[string]*announced // guarded by mu
+	rejected uint64                // guarded by mu
+}
+
+type announced struct {
+	Server
+	seen     time.Time
+	answered bool
+}
+
+// Announce takes an announcement in, and reports whether it was: it is not if it makes no
+// sense or there are too many.
+func (a *Announced) Announce(s Server, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if check(s.Name, s.Address) != nil || s.Weight < 1 || s.Weight > maxWeight || len(s.Name) > 255 {
+		a.rejected++
+		return false
+	}
+	if a.servers == nil {
+		a.servers = map[string]*announced{}
+	}
+	known := a.servers[s.Name]
+	if known == nil {
+		if len(a.servers) >= cmp.Or(a.Max, 1000) {
+			a.rejected++
+			return false
+		}
+		known = &announced{}
+		a.servers[s.Name] = known
+	}
+	// A name that changes its address has to answer there, too.
+	known.answered = known.answered && known.Address == s.Address
+	known.Server, known.seen = s, now
+	return true
+}
+
+// Rejected returns how many announcements were not taken.
+func (a *Announced) Rejected() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.rejected
+}
+
+// probesAtOnce bounds how many unknown addresses are tried at the same time.
+const probesAtOnce = 32
+
+// Look probes the servers that have not answered yet, and returns those that have.
+func (a *Announced) Look(ctx context.Context) (Answer, error) {
+	a.expire(time.Now())
+	a.probe(ctx, a.list(false))
+	return Answer{Servers: a.list(true)}, ctx.Err()
+}
+
+func (a *Announced) expire(now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for name, s := range a.servers {
+		if now.Sub(s.seen) > cmp.Or(a.Keep, 10*time.Minute) {
+			delete(a.servers, name)
+		}
+	}
+}
+
+func (a *Announced) list(answered bool) []Server {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []Server
+	for _, s := range a.servers {
+		if s.answered == answered {
+			all = append(all, s.Server)
+		}
+	}
+	slices.SortFunc(all, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (a *Announced) probe(ctx context.Context, servers []Server) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, probesAtOnce)
+	for _, s := range servers {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if a.Prober.Probe(ctx, s.Address) == nil {
+				a.answered(s)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// answered notes that a server has, unless it was announced elsewhere meanwhile.
+func (a *Announced) answered(s Server) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known := a.servers[s.Name]; known != nil && known.Server == s {
+		known.answered = true
+	}
+}
