@@ -51,6 +51,9 @@ func TestClients(t *testing.T) {
 func compareSuites(t *testing.T, suites []clientSuite) {
 	for _, s := range suites {
 		t.Run(s.name, func(t *testing.T) {
+			if !*update { // suites take turns at the file
+				t.Parallel() // most of them sleep more than they work
+			}
 			plain := s.run(t, memcachedtest.Start(t).Addr())
 			if passed := count(plain, "pass"); passed < s.least {
 				t.Fatalf("%d checks pass on plain memcached, want at least %d: %v", passed, s.least, failures(plain))

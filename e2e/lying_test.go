@@ -201,7 +201,7 @@ func TestFullBackend(t *testing.T) {
 	})
 	r := startRouter(t, []string{addr})
 	c := connect(t, r.addr)
-	for range 20 {
+	for range 3 {
 		for _, request := range []string{"set k 0 0 1\r\nx\r\n", "get k\r\n"} {
 			if reply, err := c.do(request); !failed(err) && !strings.HasPrefix(reply, "ERROR ") {
 				t.Fatalf("%q at a full server gives %q, %v; want an error line", request, reply, err)
