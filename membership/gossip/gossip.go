@@ -29,6 +29,8 @@ type Handler interface {
 	Merge(b []byte)
 	// Hint takes in a hint that a router sent. It may be false, late, or come twice.
 	Hint(b []byte)
+	// Announce takes in an announcement of a server.
+	Announce(b []byte)
 }
 
 // Config says who we are and whom to ask for the others.
@@ -88,8 +90,9 @@ type Stats struct {
 type kind byte
 
 const (
-	kindState kind = 1
-	kindHint  kind = 2
+	kindState    kind = 1
+	kindHint     kind = 2
+	kindAnnounce kind = 3
 )
 
 // packet is a message on its way in, its kind first.
@@ -161,6 +164,10 @@ func (g *Gossip) Send(b []byte) { g.send(kindState, b) }
 
 // SendHint sends a hint to all other members.
 func (g *Gossip) SendHint(b []byte) { g.send(kindHint, b) }
+
+// SendAnnounce sends the announcement of a server to all other members. It is to be
+// repeated.
+func (g *Gossip) SendAnnounce(b []byte) { g.send(kindAnnounce, b) }
 
 func (g *Gossip) send(k kind, b []byte) {
 	msg := append([]byte{byte(k)}, b...)
@@ -247,6 +254,8 @@ func (g *Gossip) receive(ctx context.Context) {
 				g.handler.Merge(p[1:])
 			case kindHint:
 				g.handler.Hint(p[1:])
+			case kindAnnounce:
+				g.handler.Announce(p[1:])
 			}
 		}
 	}

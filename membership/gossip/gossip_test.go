@@ -39,6 +39,8 @@ func (b *inbox) Hint([]byte) {
 	b.hints++
 }
 
+func (b *inbox) Announce(p []byte) { b.Merge(append([]byte("announced "), p...)) }
+
 func (b *inbox) has(s string) func() bool {
 	return func() bool {
 		b.mu.Lock()
@@ -159,6 +161,10 @@ func TestMessages(t *testing.T) {
 		n[2].inbox.mu.Lock()
 		defer n[2].inbox.mu.Unlock()
 		return n[2].hints > 0
+	})
+	eventually(t, "an announcement", func() bool {
+		n[0].SendAnnounce([]byte("s"))
+		return n[2].has("announced s")()
 	})
 	if st := n[1].Stats(); st.Sent < 4 || st.BytesSent < 200_000 {
 		t.Errorf("%+v", st)

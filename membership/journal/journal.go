@@ -26,6 +26,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Entry is a key that the server missed a write of, and its hash.
+type Entry struct {
+	Hash uint64
+	Key  []byte
+}
+
 // Journal is what one server missed. Any goroutine may use it.
 type Journal struct {
 	cfg Config
@@ -68,26 +74,23 @@ func (j *Journal) MissedAll() {
 	j.overflow = true
 }
 
-// Take removes up to max keys and returns them in no order, and whether the journal has
+// Take removes about max keys and returns them in no order, and whether the journal has
 // overflowed, which it then still has. Keys whose replay fails are to be noted again.
-func (j *Journal) Take(max int) (keys [][]byte, overflow bool) {
+func (j *Journal) Take(max int) (entries []Entry, overflow bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for hash, ks := range j.keys {
-		if len(keys)+len(ks) > max && len(keys) > 0 {
+		if len(entries) >= max {
 			break
 		}
 		for _, k := range ks {
-			keys = append(keys, k)
+			entries = append(entries, Entry{hash, k})
 			j.bytes -= len(k)
 		}
 		j.count -= len(ks)
 		delete(j.keys, hash)
-		if len(keys) >= max {
-			break
-		}
 	}
-	return keys, j.overflow
+	return entries, j.overflow
 }
 
 // Len returns how many keys are noted.

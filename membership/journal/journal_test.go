@@ -20,7 +20,7 @@ func take(j *Journal) []string {
 			return all
 		}
 		for _, k := range keys {
-			all = append(all, string(k))
+			all = append(all, string(k.Key))
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestOverflow(t *testing.T) {
 		j.Missed(1, []byte("a"))
 		overflows(j)
 		if keys, overflow := j.Take(10); !overflow || len(keys) > 0 {
-			t.Errorf("overflow %v with keys %q, want none", overflow, keys)
+			t.Errorf("overflow %v with %v, want no keys", overflow, keys)
 		}
 		j.Missed(1, []byte("b"))
 		if j.Len() != 0 || !j.Overflow() {
@@ -89,7 +89,7 @@ func TestNothingIsForgotten(t *testing.T) {
 			if rapid.Bool().Draw(t, "take") {
 				keys, _ := j.Take(rapid.IntRange(1, 5).Draw(t, "max"))
 				for _, k := range keys {
-					delete(due, string(k))
+					delete(due, string(k.Key))
 				}
 			}
 		}

@@ -1,0 +1,176 @@
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+func TestParse(t *testing.T) {
+	f := func(in string, want Server) {
+		t.Helper()
+		got, err := Parse(in)
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v, want %+v", in, got, err, want)
+		}
+	}
+	f("10.0.0.1:11211", Server{"10.0.0.1:11211", "10.0.0.1:11211", 1})
+	f("a=10.0.0.1:11211@3", Server{"a", "10.0.0.1:11211", 3})
+	f("[::1]:11211@2", Server{"[::1]:11211", "[::1]:11211", 2})
+	f("s=unix:/run/m.sock", Server{"s", "unix:/run/m.sock", 1})
+	for _, bad := range []string{"", "a", "a=", "=h:1", "h:0", "h:70000", ":11211", "h:1@0", "h:1@x", "h:1@99999999", "h:port", "unix:"} {
+		if s, err := Parse(bad); err == nil {
+			t.Errorf("%q was read as %+v", bad, s)
+		}
+	}
+}
+
+func TestFile(t *testing.T) {
+	f := File{filepath.Join(t.TempDir(), "servers")}
+	write := func(s string) {
+		t.Helper()
+		if err := os.WriteFile(f.Path, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.Look(t.Context()); err == nil {
+		t.Error("a missing file gave no error")
+	}
+	write("# the fleet\n\na=10.0.0.1:11211@2\r\n  10.0.0.2:11211 # old\n")
+	a, err := f.Look(t.Context())
+	want := []Server{{"a", "10.0.0.1:11211", 2}, {"10.0.0.2:11211", "10.0.0.2:11211", 1}}
+	if diff := cmp.Diff(want, a.Servers); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	write("a=10.0.0.1:11211\nb=10.0.0.2\n")
+	if _, err := f.Look(t.Context()); err == nil {
+		t.Error("a bad line was passed over")
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	z := serveDNS(t)
+	d := DNS{Name: "cache.example.", Port: 11211, Resolver: z.conn.LocalAddr().String()}
+	z.set(func() { z.a["cache.example."] = []string{"10.0.0.2", "10.0.0.1", "fd00::1"}; z.ttl = 17 })
+	a, err := d.Look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Answer{[]Server{
+		{"10.0.0.1:11211", "10.0.0.1:11211", 1}, {"10.0.0.2:11211", "10.0.0.2:11211", 1}, {"[fd00::1]:11211", "[fd00::1]:11211", 1},
+	}, 17 * time.Second}
+	if diff := cmp.Diff(want, a); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, rcode := range []dnsmessage.RCode{dnsmessage.RCodeServerFailure, dnsmessage.RCodeNameError} {
+		z.set(func() { z.rcode = rcode })
+		if a, err := d.Look(t.Context()); err == nil {
+			t.Errorf("%v was taken for %+v", rcode, a)
+		}
+	}
+	z.set(func() { z.rcode, z.a["cache.example."] = 0, nil })
+	if a, err := d.Look(t.Context()); err == nil {
+		t.Errorf("an answer without addresses was taken for %+v", a)
+	}
+}
+
+// TestServices: a server found by SRV keeps its name when its address changes.
+func TestServices(t *testing.T) {
+	z := serveDNS(t)
+	name := "_memcache._tcp.cache.example."
+	d := DNS{Name: name, Resolver: z.conn.LocalAddr().String()}
+	record := func(target string, weight uint16) dnsmessage.SRVResource {
+		return dnsmessage.SRVResource{Priority: 0, Weight: weight, Port: 11211, Target: dnsmessage.MustNewName(target)}
+	}
+	z.set(func() {
+		z.srv[name] = []dnsmessage.SRVResource{record("cache-1.cache.example.", 3), record("cache-0.cache.example.", 0)}
+		z.a["cache-0.cache.example."] = []string{"10.0.0.9", "10.0.0.1"}
+		z.a["cache-1.cache.example."] = []string{"10.0.0.2"}
+	})
+	look := func(want ...Server) {
+		t.Helper()
+		a, err := d.Look(t.Context())
+		if diff := cmp.Diff(want, a.Servers); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		if a.TTL != time.Minute {
+			t.Errorf("TTL %v", a.TTL)
+		}
+	}
+	look(Server{"cache-0.cache.example:11211", "10.0.0.1:11211", 1}, Server{"cache-1.cache.example:11211", "10.0.0.2:11211", 3})
+	z.set(func() { z.a["cache-1.cache.example."] = []string{"10.7.7.7"} })
+	look(Server{"cache-0.cache.example:11211", "10.0.0.1:11211", 1}, Server{"cache-1.cache.example:11211", "10.7.7.7:11211", 3})
+}
+
+// answering is a prober for which some addresses are memcached servers.
+type answering struct {
+	mu    sync.Mutex
+	addrs map[string]bool // guarded by mu
+	tried int             // guarded by mu
+}
+
+func (a *answering) Probe(_ context.Context, addr string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tried++
+	if a.addrs[addr] {
+		return nil
+	}
+	return errors.New("no memcached here")
+}
+
+// TestAnnounced: what is announced counts only when it has answered.
+func TestAnnounced(t *testing.T) {
+	p := &answering{addrs: map[string]bool{"10.0.0.1:1": true}}
+	a := &Announced{Prober: p}
+	now := time.Now()
+	look := func(want ...Server) {
+		t.Helper()
+		got, err := a.Look(t.Context())
+		if diff := cmp.Diff(want, got.Servers); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+	one, two := Server{"one", "10.0.0.1:1", 1}, Server{"two", "10.0.0.2:1", 1}
+	a.Announce(two, now)
+	a.Announce(one, now)
+	look(one)
+	p.addrs[two.Address] = true
+	look(one, two)
+	moved := Server{"one", "10.0.0.3:1", 1}
+	a.Announce(moved, now)
+	look(two)
+	for _, bad := range []Server{{}, {"x", "nonsense", 1}, {"x", "h:1", 0}, {"", "h:1", 1}} {
+		if a.Announce(bad, now) {
+			t.Errorf("%+v was taken", bad)
+		}
+	}
+	a.expire(now.Add(11 * time.Minute))
+	look()
+}
+
+// TestTenThousandAnnounced: only so many are kept and tried, those known first.
+func TestTenThousandAnnounced(t *testing.T) {
+	p := &answering{addrs: map[string]bool{"10.0.0.1:1": true}}
+	a := &Announced{Prober: p}
+	first := Server{"first", "10.0.0.1:1", 1}
+	a.Announce(first, time.Now())
+	for i := range 10_000 {
+		a.Announce(Server{fmt.Sprint("s", i), fmt.Sprintf("10.1.%d.%d:1", i/256, i%256), 1}, time.Now())
+	}
+	got, err := a.Look(t.Context())
+	if diff := cmp.Diff([]Server{first}, got.Servers); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if p.tried != 1000 || a.Rejected() != 9001 {
+		t.Errorf("%d tried, %d rejected", p.tried, a.Rejected())
+	}
+}
