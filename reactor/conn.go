@@ -229,7 +229,8 @@ func (c *Conn) read() {
 	buf := c.loop.scratch
 	kept := len(c.in) > 0
 	if kept {
-		c.grow(max(c.need-len(c.in), readRoom))
+		// What is expected is only announced: memory follows what has come, by doubling.
+		c.grow(max(min(c.need-len(c.in), len(c.in)), readRoom))
 		buf = c.in[len(c.in):cap(c.in)]
 	}
 	n, again, err := c.sock.read(buf)
@@ -267,7 +268,7 @@ func (c *Conn) received(b []byte) {
 		return
 	}
 	rest := b[n:]
-	c.in = c.loop.buffers.take(max(c.need, len(rest)))
+	c.in = c.loop.buffers.take(max(min(c.need, scratchSize), len(rest)))
 	c.in = append(c.in, rest...)
 }
 

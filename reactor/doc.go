@@ -7,8 +7,7 @@
 //
 // On Linux a loop waits in epoll, edge-triggered, and reads and writes its sockets
 // through raw system calls: they never sleep, so the Go scheduler need not be told of
-// them. Only the epoll call that may wait is a real one, and a poll that does not wait
-// is tried before it. Elsewhere, for TLS and on request, a connection is a net.Conn with
-// one goroutine reading and one writing, which feed the same loop through its queue of
-// posted work. The handlers cannot tell the two apart.
+// them, nor of the first millisecond of a wait. Elsewhere, for TLS and on request, a
+// connection is a net.Conn with one goroutine reading and one writing, which feed the
+// same loop through its queue of posted work. The handlers cannot tell the two apart.
 package reactor

@@ -175,13 +175,11 @@ func (l *Loop) turn() error {
 	return nil
 }
 
-// wait collects events. It sleeps only when there is nothing else to do, and only after
-// a poll that does not sleep has found nothing: at load that saves telling the Go
-// scheduler of a system call that would not have slept.
+// wait collects events, sleeping only when there is nothing else to do.
 func (l *Loop) wait() error {
 	l.stats.Polls++
-	n, err := l.poller.poll(l, 0)
-	if n > 0 || err != nil || len(l.next) > 0 {
+	if len(l.next) > 0 {
+		_, err := l.poller.poll(l, 0)
 		return err
 	}
 	l.asleep.Store(true)
@@ -189,10 +187,7 @@ func (l *Loop) wait() error {
 	if l.hasPosted() {
 		d = 0
 	}
-	if d > 0 {
-		l.stats.Polls++
-		_, err = l.poller.poll(l, d)
-	}
+	_, err := l.poller.poll(l, d)
 	l.asleep.Store(false)
 	return err
 }
