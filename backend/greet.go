@@ -35,8 +35,8 @@ func (l *lane) greeted(b []byte) int {
 	return len(b)
 }
 
-// dismiss gives up a connection whose greeting was not accepted. As another would fare
-// no better, the next attempt waits.
+// dismiss gives up a connection that the server does not want: the greeting was not
+// accepted, or it has too many. As another would fare no better, the next attempt waits.
 func (l *lane) dismiss(f Failure) {
 	conn := l.conn
 	l.conn, l.greeting = nil, false

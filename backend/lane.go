@@ -356,8 +356,7 @@ func (k *link) Received(b []byte) int {
 			break
 		}
 		if u.Fault && string(rest[:u.Size]) == tooMany {
-			l.tries = max(l.tries, 1) // it will not have room at once
-			l.lost(Refused)
+			l.dismiss(Refused) // another connection would fare no better
 			break
 		}
 		taken += u.Size
