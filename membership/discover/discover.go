@@ -62,6 +62,11 @@ func Parse(s string) (Server, error) {
 	return Server{name, addr, weight}, nil
 }
 
+// String writes the server as Parse reads it.
+func (s Server) String() string {
+	return s.Name + "=" + s.Address + "@" + strconv.Itoa(s.Weight)
+}
+
 // sorted returns the servers by name, of several with one name the first.
 func sorted(servers []Server) []Server {
 	s := slices.Clone(servers)

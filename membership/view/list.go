@@ -18,14 +18,13 @@ func (n *Node) SetList(list []Server, now time.Time) bool {
 	sum := Digest(n.cfg.Parameters, sorted)
 	switch {
 	case sum == n.listed:
-		n.next = nil
-		n.use(sorted)
+		n.next, n.list = nil, sorted
 	case n.next != nil && sum == n.nextSum:
 		n.next = sorted
 	default:
 		n.next, n.nextSum, n.nextAt = sorted, sum, now
+		n.dirty = true
 	}
-	n.dirty = true
 	n.activate(now)
 	return true
 }

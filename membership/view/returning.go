@@ -113,3 +113,10 @@ func (n *Node) CleaningFailed(server string) {
 		r.told = false
 	}
 }
+
+// Missed says that a server has missed one more write since it was cleaned.
+func (n *Node) Missed(server string) {
+	if r := n.returning[server]; r != nil && r.clean {
+		r.clean, r.told = false, false
+	}
+}

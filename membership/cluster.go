@@ -1,0 +1,217 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cacherouter/membership/gossip"
+	"cacherouter/membership/health"
+	"cacherouter/membership/view"
+)
+
+// Cluster keeps track of servers and other routers. Any goroutine may use it.
+type Cluster struct {
+	cfg     Config
+	log     *slog.Logger
+	link    link // nil when there are no other routers
+	state   atomic.Pointer[State]
+	changed chan struct{}
+	ctx     context.Context // ends with the cluster
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	closing sync.Once
+
+	mu      sync.Mutex
+	pool    *health.Pool         // guarded by mu, as is all below
+	node    *view.Node           // nil until there is a list
+	watched map[string]*watched  // by server
+	gone    map[string]time.Time // servers that left the list, and when
+	said    said                 // what was last logged
+	bad     uint64               // messages that made no sense
+}
+
+const (
+	// tick is how often time is let pass.
+	tick = 100 * time.Millisecond
+	// refreshEvery is how many ticks pass between two looks at the sources' lists, and
+	// announceEvery between two announcements.
+	refreshEvery, announceEvery = 5, 50
+)
+
+// Start looks for the servers and begins to watch them. It fails when no source names any.
+func Start(ctx context.Context, cfg Config) (*Cluster, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("cannot start membership: %w", err)
+	}
+	c := &Cluster{
+		cfg: cfg, log: cfg.Log, changed: make(chan struct{}, 1),
+		watched: map[string]*watched{}, gone: map[string]time.Time{},
+	}
+	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := c.connect(); err != nil {
+		c.stop()
+		return nil, fmt.Errorf("cannot start membership: %w", err)
+	}
+	list, err := c.firstList(ctx)
+	if err != nil {
+		c.Close(ctx)
+		return nil, fmt.Errorf("cannot start membership: %w", err)
+	}
+	c.begin(list, time.Now())
+	for _, w := range cfg.Sources {
+		c.running.Go(func() { w.Run(c.ctx) })
+	}
+	c.running.Go(c.run)
+	return c, nil
+}
+
+// begin puts the first list in force: its servers are taken to be up until they show
+// otherwise, as they most probably are.
+func (c *Cluster) begin(list []view.Server, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pool = health.NewPool(c.cfg.Health, now)
+	for _, s := range list {
+		c.pool.Add(s.Name, true, now)
+		c.watchLocked(s)
+	}
+	c.node = view.New(c.cfg.View, c.pool, list, now)
+	c.state.Store(c.stateLocked(now))
+}
+
+// connect begins to gossip.
+func (c *Cluster) connect() error {
+	if c.cfg.link != nil {
+		c.link = c.cfg.link(handler{c})
+		return nil
+	}
+	if c.cfg.Gossip == nil {
+		return nil
+	}
+	gc := *c.cfg.Gossip
+	gc.Name, gc.Log = c.cfg.Router, c.log
+	g, err := gossip.Start(gc, handler{c})
+	if err != nil {
+		return err
+	}
+	c.link = g
+	return nil
+}
+
+// View returns the present state.
+func (c *Cluster) View() *State { return c.state.Load() }
+
+// Changed has a token in it when the state may be another than at the last time one was
+// taken. It is for one reader.
+func (c *Cluster) Changed() <-chan struct{} { return c.changed }
+
+// run lets time pass.
+func (c *Cluster) run() {
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	for turn := 0; ; turn++ {
+		select {
+		case <-c.ctx.Done():
+			return
+		case now := <-t.C:
+			if turn%refreshEvery == 0 {
+				c.refreshList(now)
+			}
+			c.step(now)
+		}
+		if turn%announceEvery == 0 {
+			c.announce()
+		}
+	}
+}
+
+// step lets time pass once: a turn of the state machines, what follows from it, and what
+// is to be said.
+func (c *Cluster) step(now time.Time) {
+	c.mu.Lock()
+	if c.link != nil && c.link.Stats().Health >= unhealthy {
+		c.pool.Lag(time.Minute, now)
+	}
+	c.pool.Tick(now)
+	c.advanceLocked(now)
+	m, due := c.node.Beat(now)
+	c.mu.Unlock()
+	if due && c.link != nil {
+		c.link.Send(view.Encode(m))
+	}
+}
+
+// unhealthy is the score of the failure detector between routers from which this one is
+// too slow itself to judge anybody.
+const unhealthy = 4
+
+// advanceLocked takes decisions and publishes what came of them.
+func (c *Cluster) advanceLocked(now time.Time) {
+	c.node.Tick(now)
+	for _, r := range c.node.Returning(now) {
+		c.returnLocked(r)
+	}
+	c.recoverLocked(now)
+	c.publishLocked(now)
+}
+
+func (c *Cluster) publishLocked(now time.Time) {
+	old, next := c.state.Load(), c.stateLocked(now)
+	c.sayLocked(old, next)
+	if old.Version == next.Version && old.Digest == next.Digest && slices.Equal(old.Servers, next.Servers) {
+		return
+	}
+	c.state.Store(next)
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Close says good-bye to the other routers, stops everything and returns when it has, or
+// with the context's error when that ends before. Closing twice is harmless.
+func (c *Cluster) Close(ctx context.Context) error {
+	var err error
+	c.closing.Do(func() {
+		c.leave()
+		if c.link != nil {
+			err = c.link.Close(ctx)
+		}
+		c.stop()
+	})
+	return err
+}
+
+// leave tells the others that this router goes, so that they do not wait for it.
+func (c *Cluster) leave() {
+	c.mu.Lock()
+	if c.node == nil || c.link == nil {
+		c.mu.Unlock()
+		return
+	}
+	c.node.Leave()
+	m, _ := c.node.Beat(time.Now())
+	c.mu.Unlock()
+	c.link.Send(view.Encode(m))
+}
+
+func (c *Cluster) stop() {
+	c.mu.Lock()
+	c.cancel()
+	c.mu.Unlock()
+	c.running.Wait()
+}
+
+// goLocked starts a goroutine, unless the cluster has been closed. That is decided under
+// the lock, so that none can be started while stop already waits.
+func (c *Cluster) goLocked(f func()) {
+	if c.ctx.Err() == nil {
+		c.running.Go(f)
+	}
+}

@@ -1,0 +1,86 @@
+package membership
+
+import (
+	"time"
+
+	"cacherouter/membership/discover"
+	"cacherouter/membership/gossip"
+	"cacherouter/membership/health"
+	"cacherouter/membership/view"
+)
+
+// Stats is what a cluster can say about itself.
+type Stats struct {
+	View   view.Stats
+	Gossip gossip.Stats // zero without other routers
+	// Sources is by the watchers' names.
+	Sources map[string]discover.WatcherStats
+	// Journals is how many keys each server missed, servers that missed none left out.
+	Journals map[string]int
+	// Changes counts changes of servers' states at this router, by the new state.
+	Changes [health.SlowStart + 1]uint64
+	// BadMessages counts messages of other routers that made no sense.
+	BadMessages uint64
+	// Panic says that so many servers look down that health is ignored.
+	Panic bool
+}
+
+// Stats returns the present figures.
+func (c *Cluster) Stats() Stats {
+	s := Stats{Sources: map[string]discover.WatcherStats{}, Journals: map[string]int{}}
+	for _, w := range c.cfg.Sources {
+		s.Sources[w.Name] = w.Stats()
+	}
+	if c.link != nil {
+		s.Gossip = c.link.Stats()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.View, s.Panic, s.BadMessages, s.Changes = c.node.Stats(), c.pool.Panics(), c.bad, c.said.changes
+	for name, w := range c.watched {
+		if n := w.journal.Len(); n > 0 {
+			s.Journals[name] = n
+		}
+	}
+	return s
+}
+
+// said is what was last logged, so that each change is logged once.
+type said struct {
+	stats   view.Stats
+	panicky bool
+	changes [health.SlowStart + 1]uint64
+}
+
+// sayLocked logs what has changed.
+func (c *Cluster) sayLocked(old, next *State) {
+	for _, ch := range c.pool.Changes() {
+		c.said.changes[ch.To]++
+		c.log.Info("server state", "server", ch.Server, "from", ch.From.String(), "to", ch.To.String(), "reason", ch.Reason)
+		if w := c.watched[ch.Server]; w != nil && ch.To == health.Down {
+			w.began = time.Now()
+		}
+	}
+	for _, s := range next.Servers {
+		if o, ok := old.Find(s.Name); !ok || o.Status != s.Status {
+			c.log.Warn("server status", "server", s.Name, "from", o.Status.String(), "to", s.Status.String(), "view", next.Version)
+		}
+	}
+	st, was := c.node.Stats(), &c.said.stats
+	c.flip("too few routers can be heard, nothing is decided", st.Frozen, was.Frozen)
+	c.flip("this router does not trust its own observations", st.Abstains, was.Abstains)
+	c.flip("routers have different lists of servers or parameters", st.ListsDiffer, was.ListsDiffer)
+	c.flip("routers place keys differently", st.PlacementsDiffer, was.PlacementsDiffer)
+	c.flip("most servers look down, their health is ignored", c.pool.Panics(), c.said.panicky)
+	c.said.stats, c.said.panicky = st, c.pool.Panics()
+}
+
+// flip logs that something has become true, or is over.
+func (c *Cluster) flip(what string, now, before bool) {
+	switch {
+	case now && !before:
+		c.log.Warn(what)
+	case before && !now:
+		c.log.Info("over: " + what)
+	}
+}
