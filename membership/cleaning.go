@@ -52,7 +52,9 @@ func (c *Cluster) clean(name string, w *watched, o journal.Outage) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	w.clean.Store(err == nil)
 	if err != nil || w.dirty() {
+		w.clean.Store(false)
 		c.node.CleaningFailed(name)
 		return
 	}

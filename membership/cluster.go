@@ -26,6 +26,9 @@ type Cluster struct {
 	running sync.WaitGroup
 	closing sync.Once
 
+	reports  *reports
+	journals sync.Map // of *watched by server, for those who must not wait for mu
+
 	mu      sync.Mutex
 	pool    *health.Pool         // guarded by mu, as is all below
 	node    *view.Node           // nil until there is a list
@@ -50,7 +53,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 		return nil, fmt.Errorf("cannot start membership: %w", err)
 	}
 	c := &Cluster{
-		cfg: cfg, log: cfg.Log, changed: make(chan struct{}, 1),
+		cfg: cfg, log: cfg.Log, changed: make(chan struct{}, 1), reports: newReports(),
 		watched: map[string]*watched{}, gone: map[string]time.Time{},
 	}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -119,7 +122,11 @@ func (c *Cluster) run() {
 		select {
 		case <-c.ctx.Done():
 			return
+		case <-c.reports.wake:
+			c.takeReports(time.Now())
+			continue
 		case now := <-t.C:
+			c.takeReports(now)
 			if turn%refreshEvery == 0 {
 				c.refreshList(now)
 			}

@@ -73,6 +73,8 @@ type link interface {
 	SendHint(b []byte)
 	SendAnnounce(b []byte)
 	Stats() gossip.Stats
+	Members() []gossip.Member
+	SetKeys(keys [][]byte) error
 	Close(ctx context.Context) error
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cacherouter/membership/discover"
@@ -136,6 +137,8 @@ func (l *fakeLink) Send(b []byte)               { l.each(func(h gossip.Handler) 
 func (l *fakeLink) SendHint(b []byte)           { l.each(func(h gossip.Handler) { h.Hint(b) }) }
 func (l *fakeLink) SendAnnounce(b []byte)       { l.each(func(h gossip.Handler) { h.Announce(b) }) }
 func (l *fakeLink) Stats() gossip.Stats         { return gossip.Stats{} }
+func (l *fakeLink) Members() []gossip.Member    { return nil }
+func (l *fakeLink) SetKeys([][]byte) error      { return nil }
 func (l *fakeLink) Close(context.Context) error { return nil }
 
 func (f *fleet) link(h gossip.Handler) link {
@@ -184,4 +187,5 @@ func traffic(c *Cluster, server string, refused bool) {
 			c.Observe(server, health.Observation{OK: 1, Latency: time.Millisecond})
 		}
 	}
+	synctest.Wait()
 }

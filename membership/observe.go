@@ -1,21 +1,33 @@
 package membership
 
 import (
+	"errors"
 	"time"
 
+	"cacherouter/membership/gossip"
 	"cacherouter/membership/health"
-	"cacherouter/membership/journal"
 )
 
 // Observe takes in what happened to one loop's requests to a server since the loop's last
 // report. A loop reports a failure at once, and successes a few times a second.
-func (c *Cluster) Observe(server string, o health.Observation) {
+// It never waits; what it says is taken in a moment later.
+func (c *Cluster) Observe(server string, o health.Observation) { c.reports.add(server, o) }
+
+// takeReports takes in what loops have reported.
+func (c *Cluster) takeReports(now time.Time) {
+	all := c.reports.take()
+	if len(all) == 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	before := c.pool.State(server)
-	c.pool.Observe(server, o, now)
-	if c.pool.State(server) != before {
+	changed := false
+	for server, o := range all {
+		before := c.pool.State(server)
+		c.pool.Observe(server, o, now)
+		changed = changed || c.pool.State(server) != before
+	}
+	if changed {
 		c.advanceLocked(now)
 	}
 }
@@ -47,28 +59,37 @@ func (c *Cluster) Cost(server string) time.Duration {
 // or nobody knows whether it was done. The key is copied. Servers that are not listed are
 // ignored.
 func (c *Cluster) Missed(server string, hash uint64, key []byte) {
-	if j := c.journal(server); j != nil {
-		j.Missed(hash, key)
+	if w := c.find(server); w != nil {
+		w.journal.Missed(hash, key)
+		c.spoil(server, w)
 	}
 }
 
 // MissedAll notes that a server missed a flush_all.
 func (c *Cluster) MissedAll(server string) {
-	if j := c.journal(server); j != nil {
-		j.MissedAll()
+	if w := c.find(server); w != nil {
+		w.journal.MissedAll()
+		c.spoil(server, w)
 	}
 }
 
-// journal returns a server's journal and voids what was made good before.
-func (c *Cluster) journal(server string) *journal.Journal {
+func (c *Cluster) find(server string) *watched {
+	w, _ := c.journals.Load(server)
+	found, _ := w.(*watched)
+	return found
+}
+
+// spoil voids that a server has been cleaned. Noting a write and then looking whether it
+// is clean here, and there saying that it is clean and then looking whether a write was
+// noted, leaves no gap between them.
+func (c *Cluster) spoil(server string, w *watched) {
+	if !w.clean.Load() {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := c.watched[server]
-	if w == nil {
-		return nil
-	}
+	w.clean.Store(false)
 	c.node.Missed(server)
-	return w.journal
 }
 
 // Drain moves a server's keys to the others while it still serves, at all routers. It
@@ -91,4 +112,21 @@ func (c *Cluster) SendHint(b []byte) {
 	if c.link != nil {
 		c.link.SendHint(b)
 	}
+}
+
+// Routers returns the routers and agents that are there, this one included, sorted by
+// name; none without gossip.
+func (c *Cluster) Routers() []gossip.Member {
+	if c.link == nil {
+		return nil
+	}
+	return c.link.Members()
+}
+
+// SetGossipKeys changes the keys of a running cluster; see [gossip.Gossip.SetKeys].
+func (c *Cluster) SetGossipKeys(keys [][]byte) error {
+	if c.link == nil {
+		return errors.New("cannot change the gossip keys: there is no gossip")
+	}
+	return c.link.SetKeys(keys)
 }

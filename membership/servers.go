@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"cacherouter/membership/discover"
@@ -25,6 +26,8 @@ type watched struct {
 	// earlier life.
 	vetted  bool
 	vetting bool
+	// clean says that the node was told that nothing is missing.
+	clean atomic.Bool
 	// cleaning says that what this router alone failed over is being made good.
 	cleaning bool
 }
@@ -105,6 +108,7 @@ func (c *Cluster) forgetLocked(wanted map[string]bool, now time.Time) {
 		if !wanted[name] {
 			w.cancel()
 			delete(c.watched, name)
+			c.journals.Delete(name)
 			c.pool.Remove(name)
 			c.goneLocked(name, now)
 		}

@@ -49,6 +49,18 @@ type Observation struct {
 // Errors returns how many requests failed.
 func (o Observation) Errors() int { return o.Refused + o.Lost + o.TimedOut + o.BadReply }
 
+// Then returns what both observations together say, if p came after o.
+func (o Observation) Then(p Observation) Observation {
+	streak := p.Streak
+	if p.OK == 0 {
+		streak = o.Streak + p.Errors()
+	}
+	return Observation{
+		OK: o.OK + p.OK, Latency: o.Latency + p.Latency, Refused: o.Refused + p.Refused, Lost: o.Lost + p.Lost,
+		TimedOut: o.TimedOut + p.TimedOut, BadReply: o.BadReply + p.BadReply, Streak: streak,
+	}
+}
+
 // Config holds the constants. The zero value of a field means its default; the reasons
 // for those are in docs/membership.md.
 type Config struct {

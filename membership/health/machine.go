@@ -143,5 +143,20 @@ func (m *machine) forget() {
 	m.streak, m.failingSince, m.probesFailed = 0, time.Time{}, 0
 }
 
+// rewind makes sense of a clock that was set back: nothing lies in the future.
+func (m *machine) rewind(now time.Time) {
+	m.requests = window{}
+	m.requests.advance(m.cfg.Window, now)
+	if m.entered.After(now) {
+		m.entered = now
+	}
+	if m.goodSince.After(now) {
+		m.goodSince = now
+	}
+	if !m.outUntil.IsZero() {
+		m.outUntil = now.Add(m.cfg.Ejection)
+	}
+}
+
 // unreachable reports whether the server is down because it does not answer.
 func (m *machine) unreachable() bool { return m.state == Down && m.outUntil.IsZero() }

@@ -139,6 +139,9 @@ func (p *Pool) advance(now time.Time) {
 	p.abstain, p.void = now.Add(p.cfg.Settle), now.Add(p.cfg.Settle/3)
 	for _, m := range p.machines {
 		m.forget()
+		if gap < 0 {
+			m.rewind(now)
+		}
 	}
 }
 

@@ -94,6 +94,25 @@ func TestStreakEndsAtASuccessWithinABatch(t *testing.T) {
 	}
 }
 
+// TestThen: two reports taken in together have the effect of one after the other.
+func TestThen(t *testing.T) {
+	report := rapid.Custom(func(t *rapid.T) Observation {
+		n := rapid.IntRange(0, 4).Draw(t, "lost")
+		return Observation{OK: rapid.IntRange(0, 3).Draw(t, "ok"), Lost: n, Streak: rapid.IntRange(0, n).Draw(t, "streak")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		one, two := newClock(Config{}, true, "a"), newClock(Config{}, true, "a")
+		o, p := report.Draw(t, "first"), report.Draw(t, "second")
+		one.Observe("a", o, one.now)
+		one.Observe("a", p, one.now)
+		two.Observe("a", o.Then(p), two.now)
+		a, b := one.machines["a"], two.machines["a"]
+		if a.requests != b.requests || a.state != Down && (a.state != b.state || a.streak != b.streak) {
+			t.Fatalf("%v, streak %d apart; %v, streak %d together", a.state, a.streak, b.state, b.streak)
+		}
+	})
+}
+
 // TestProbationTakesOneRequestAtATime: a server that never answered gets one request.
 func TestProbationTakesOneRequestAtATime(t *testing.T) {
 	k := newClock(Config{}, false, "a", "b", "c")
