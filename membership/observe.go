@@ -16,7 +16,7 @@ func (c *Cluster) Observe(server string, o health.Observation) { c.reports.add(s
 // takeReports takes in what loops have reported.
 func (c *Cluster) takeReports(now time.Time) {
 	all := c.reports.take()
-	if len(all) == 0 {
+	if all == nil {
 		return
 	}
 	c.mu.Lock()

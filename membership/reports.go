@@ -32,13 +32,14 @@ func (r *reports) add(server string, o health.Observation) {
 	}
 }
 
-// take returns what has been collected.
+// take returns what has been collected, nil for nothing.
 func (r *reports) take() map[string]health.Observation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := r.all
-	if len(all) > 0 {
-		r.all = map[string]health.Observation{}
+	if len(r.all) == 0 {
+		return nil
 	}
+	all := r.all
+	r.all = map[string]health.Observation{}
 	return all
 }
