@@ -47,7 +47,6 @@ var metrics = []metric{
 	newMetric("keys_total", "Keys asked for by retrievals.", counter, func(s *router.Snapshot) float64 { return float64(s.Keys) }),
 	newMetric("hits_total", "Keys that were found.", counter, func(s *router.Snapshot) float64 { return float64(s.Hits) }),
 	newMetric("misses_total", "Keys that were not found.", counter, func(s *router.Snapshot) float64 { return float64(s.Misses) }),
-	newMetric("refused_total", "Malformed requests, answered with an error line.", counter, func(s *router.Snapshot) float64 { return float64(s.Refused) }),
 	newMetric("failed_total", "Requests that no server answered.", counter, func(s *router.Snapshot) float64 { return float64(s.Failed) }),
 	newMetric("torn_total", "Multigets that failed when part of the reply was sent; their connection was closed.", counter, func(s *router.Snapshot) float64 { return float64(s.Torn) }),
 	newMetric("client_connections", "Clients connected.", gauge, func(s *router.Snapshot) float64 { return float64(s.Sessions) }),
@@ -84,6 +83,7 @@ var serverMetrics = []serverMetric{
 
 var (
 	requestsDesc = prometheus.NewDesc("cacherouter_requests_total", "Requests by verb.", []string{"verb"}, nil)
+	refusedDesc  = prometheus.NewDesc("cacherouter_refused_total", "Malformed requests, answered with an error, by kind.", []string{"kind"}, nil)
 	failuresDesc = prometheus.NewDesc("cacherouter_server_failures_total", "Requests the server did not answer, by reason.", append(serverLabels, "reason"), nil)
 	upDesc       = prometheus.NewDesc("cacherouter_scrape_success", "1 if every loop answered the scrape in time.", nil, nil)
 )
@@ -102,6 +102,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 		ch <- m.desc
 	}
 	ch <- requestsDesc
+	ch <- refusedDesc
 	ch <- failuresDesc
 	ch <- upDesc
 }
@@ -122,6 +123,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for v, n := range total.Requests {
 		ch <- prometheus.MustNewConstMetric(requestsDesc, counter, float64(n), memproto.Verb(v).String())
+	}
+	for f, n := range total.Refused {
+		ch <- prometheus.MustNewConstMetric(refusedDesc, counter, float64(n), memproto.Fault(f).Label())
 	}
 	for _, s := range c.router.Table().Servers {
 		if st, ok := total.Servers[s.Address]; ok {

@@ -104,7 +104,7 @@ func TestLyingLengths(t *testing.T) {
 	if grown := r.rss() - before; grown > 32*mib {
 		t.Errorf("100 clients that announce 100 MiB each take %d MiB", grown/mib)
 	}
-	waitFor(t, "the refusal to be counted", func() error { return metricAtLeast(r, "cacherouter_refused_total", 1) })
+	waitFor(t, "the refusal to be counted", func() error { return metricAtLeast(r, `cacherouter_refused_total{kind="too_large"}`, 1) })
 }
 
 // TestTooLargeForRouter has a value over max_value refused by the router, without a server, and the old one dropped.

@@ -29,6 +29,8 @@ type Request struct {
 	// Refusal is the line that answers a refused request, without its line end;
 	// empty when the client asked for silence.
 	Refusal string
+	// Fault is what is wrong with a refused request.
+	Fault Fault
 	// Skip counts the bytes behind a refused line that belong to it and must be dropped
 	// before Refusal is said.
 	Skip int
@@ -189,7 +191,7 @@ func (p *Parser) parseLine(r *Request) Status {
 }
 
 func (r *Request) refuse(line string) Status {
-	r.Refusal = line
+	r.Refusal, r.Fault = line, faultOf(line)
 	return Refused
 }
 
@@ -224,10 +226,11 @@ func (r *Request) withKey(key []byte) Status {
 
 // refuseUnless refuses, in silence if the client asked for it.
 func (r *Request) refuseUnless(line string) Status {
+	r.refuse(line)
 	if r.NoReply {
-		line = ""
+		r.Refusal = ""
 	}
-	return r.refuse(line)
+	return Refused
 }
 
 func validKey(key []byte) bool { return len(key) > 0 && len(key) <= MaxKey }

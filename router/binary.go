@@ -45,7 +45,7 @@ func (s *session) stepBinary(b []byte) int {
 
 // refuseBinary answers a malformed frame, after what belongs to it has been dropped.
 func (s *session) refuseBinary(r *memproto.BinaryRequest) {
-	s.w.stats.Refused++
+	s.w.stats.Refused[memproto.FaultOf(r.Refusal)]++
 	if s.passwords != nil {
 		s.unauthenticated()
 		return

@@ -37,6 +37,9 @@ type Config struct {
 	// MaxValue is the longest value taken from a client, in bytes; 0 means
 	// DefaultMaxValue.
 	MaxValue int
+	// MaxLine is the longest line of a get, in bytes; 0 means DefaultMaxLine. Any other
+	// line ends within 2 KiB, as with memcached.
+	MaxLine int
 	// BulkSize is the size in bytes from which a request or value travels on a server's
 	// second connection; 0 means DefaultBulkSize.
 	BulkSize int
@@ -88,8 +91,8 @@ const (
 	// DefaultMaxOutstanding is how many requests a client may have outstanding.
 	DefaultMaxOutstanding = 1024
 
-	// MaxLine bounds the line of a get, in bytes.
-	MaxLine = 8 << 20
+	// DefaultMaxLine is the longest line of a get, in bytes.
+	DefaultMaxLine = 8 << 20
 	// maxQueue bounds what may wait to be sent to a server on one connection, in bytes.
 	maxQueue = 256 << 20
 )
@@ -106,6 +109,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxValue == 0 {
 		c.MaxValue = DefaultMaxValue
+	}
+	if c.MaxLine == 0 {
+		c.MaxLine = DefaultMaxLine
 	}
 	if c.BulkSize == 0 {
 		c.BulkSize = DefaultBulkSize

@@ -138,7 +138,7 @@ func (s *session) drop(n int) int {
 }
 
 func (s *session) refuse(r *memproto.Request) {
-	s.w.stats.Refused++
+	s.w.stats.Refused[r.Fault]++
 	if r.Drops { // the old value must not outlive the new one that was refused
 		s.forget(r)
 	}

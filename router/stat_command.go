@@ -206,7 +206,7 @@ func (w *worker) own(loops []Snapshot) []stat {
 		{"router_get_keys", n(all.Keys)},
 		{"router_get_hits", n(all.Hits)},
 		{"router_get_misses", n(all.Misses)},
-		{"router_refused", n(all.Refused)},
+		{"router_refused", n(all.Malformed())},
 		{"router_failed", n(all.Failed)},
 	}
 }

@@ -12,15 +12,15 @@ import (
 
 // Stats counts what clients of one loop, or of all, have asked and got.
 type Stats struct {
-	Requests     []uint64 // by verb
-	Keys         uint64   // keys asked for by retrievals
-	Hits, Misses uint64   // of retrievals, as the servers answered
-	Refused      uint64   // malformed requests, answered with an error line
-	Failed       uint64   // requests that no server answered
-	Torn         uint64   // multigets that failed when part of the reply was sent
-	Hangups      uint64   // connections closed for what was sent on them
-	Clients      uint64   // connections accepted
-	ClientErrors uint64   // connections that ended with an error
+	Requests     []uint64                   // by verb
+	Keys         uint64                     // keys asked for by retrievals
+	Hits, Misses uint64                     // of retrievals, as the servers answered
+	Refused      [memproto.NumFaults]uint64 // malformed requests, answered with an error
+	Failed       uint64                     // requests that no server answered
+	Torn         uint64                     // multigets that failed when part of the reply was sent
+	Hangups      uint64                     // connections closed for what was sent on them
+	Clients      uint64                     // connections accepted
+	ClientErrors uint64                     // connections that ended with an error
 
 	Authenticated uint64 // clients that were admitted by password
 	AuthFailures  uint64 // wrong users or passwords
@@ -56,7 +56,9 @@ func (st *Stats) add(o *Stats) {
 	st.Keys += o.Keys
 	st.Hits += o.Hits
 	st.Misses += o.Misses
-	st.Refused += o.Refused
+	for i, n := range o.Refused {
+		st.Refused[i] += n
+	}
 	st.Failed += o.Failed
 	st.Torn += o.Torn
 	st.Hangups += o.Hangups
@@ -67,6 +69,14 @@ func (st *Stats) add(o *Stats) {
 	st.TurnedAway += o.TurnedAway
 	st.ClosedIdle += o.ClosedIdle
 	st.ClosedSlow += o.ClosedSlow
+}
+
+// Malformed returns the number of malformed requests of all kinds.
+func (st *Stats) Malformed() (n uint64) {
+	for _, v := range st.Refused {
+		n += v
+	}
+	return n
 }
 
 // Total returns the number of requests of all verbs.

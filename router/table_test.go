@@ -67,8 +67,8 @@ func TestSetTableUnderLoad(t *testing.T) {
 		}
 		close(stop)
 		wg.Wait()
-		if s := r.total(); s.Failed != 0 || s.Refused != 0 || len(s.Servers) != 3 {
-			t.Errorf("failed %d, refused %d, %d servers", s.Failed, s.Refused, len(s.Servers))
+		if s := r.total(); s.Failed != 0 || s.Malformed() != 0 || len(s.Servers) != 3 {
+			t.Errorf("failed %d, refused %d, %d servers", s.Failed, s.Malformed(), len(s.Servers))
 		}
 	})
 }

@@ -38,7 +38,7 @@ func newWorker(r *Router, l *reactor.Loop) *worker {
 		r:        r,
 		loop:     l,
 		sessions: make(map[*session]struct{}),
-		parser:   memproto.Parser{MaxValue: r.cfg.MaxValue, MaxLine: MaxLine},
+		parser:   memproto.Parser{MaxValue: r.cfg.MaxValue, MaxLine: r.cfg.MaxLine},
 		picks:    make([]int, 0, 8),
 		stats:    Stats{Requests: make([]uint64, memproto.NumVerbs)},
 	}

@@ -27,6 +27,7 @@ type config struct {
 	MaxClients     int      `yaml:"max_clients" doc:"How many clients may be connected; 0 means as many as there are descriptors."`
 	TellFull       bool     `yaml:"tell_full" doc:"Tell a client beyond max_clients so, as memcached does, instead of just closing. Some clients take the line for the answer to their first request."`
 	MaxOutstanding int      `yaml:"max_outstanding" doc:"How many requests a client may have outstanding before it is no longer read."`
+	MaxLine        int      `yaml:"max_line" doc:"The longest line of a get, in bytes; a client that sends a longer one is closed, as one is that sends any other line of over 2048."`
 	IdleTimeout    duration `yaml:"idle_timeout" doc:"Close clients that ask nothing for so long; 0s means never."`
 	SlowTimeout    duration `yaml:"slow_timeout" doc:"Close clients that take none of their replies for so long; 0s means never."`
 	Advertise      []string `yaml:"advertise" doc:"Addresses, host:port, of the routers, told to clients that ask for the nodes of the cluster as with ElastiCache; none means that the question is answered with ERROR."`
@@ -63,6 +64,7 @@ func defaultConfig() config {
 		Engine:         "auto",
 		DrainTimeout:   duration(10 * time.Second),
 		MaxOutstanding: router.DefaultMaxOutstanding,
+		MaxLine:        router.DefaultMaxLine,
 		SlowTimeout:    duration(5 * time.Minute),
 		Pool: poolConfig{
 			Distribution:   "rendezvous",
@@ -216,6 +218,8 @@ func (c *config) validate() error {
 		return badField(fmt.Errorf("%d is negative", c.MaxClients), "max_clients")
 	case c.MaxOutstanding < 1:
 		return badField(fmt.Errorf("%d is less than 1", c.MaxOutstanding), "max_outstanding")
+	case c.MaxLine < 2048:
+		return badField(fmt.Errorf("%d is less than 2048 bytes", c.MaxLine), "max_line")
 	case c.Engine != "auto" && c.Engine != "portable":
 		return badField(fmt.Errorf("%q is neither auto nor portable", c.Engine), "engine")
 	}

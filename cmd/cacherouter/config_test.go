@@ -134,6 +134,7 @@ func TestBadConfigSaysWhereAndWhat(t *testing.T) {
 	f(head+"  passwords: /none\n", "line 3", "passwords", "/none")
 	f(head+"max_clients: -1\n", "line 3", "max_clients")
 	f(head+"max_outstanding: 0\n", "line 3", "max_outstanding")
+	f(head+"max_line: 100\n", "line 3", "max_line")
 	f(head+"advertise: [here]\n", "line 3", "advertise", "here")
 	f("pool: [\n", "line")
 }

@@ -142,6 +142,7 @@ func (s *server) build() error {
 		MaxClients:     s.cfg.MaxClients,
 		TellFull:       s.cfg.TellFull,
 		MaxOutstanding: s.cfg.MaxOutstanding,
+		MaxLine:        s.cfg.MaxLine,
 		IdleTimeout:    time.Duration(s.cfg.IdleTimeout),
 		SlowTimeout:    time.Duration(s.cfg.SlowTimeout),
 		Advertise:      s.cfg.Advertise,

@@ -60,7 +60,11 @@ func (c *checkCmd) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s: ok, %d servers\n", c.Config, len(cfg.Pool.Servers))
+	t, err := buildTable(&cfg.Pool)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "%s: ok, %d servers, %s, digest %s\n", c.Config, len(t.Servers), cfg.Pool.Distribution, t.digest())
 	return nil
 }
 
