@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cacherouter/internal/memcachedtest"
 )
 
 // client is a plain text-protocol connection that trusts nothing: what is no well-formed reply is an error.
@@ -32,11 +34,7 @@ func failed(err error) bool {
 // connect opens a connection to addr, host:port or unix:/path, that the test closes at its end.
 func connect(tb testing.TB, addr string) *client {
 	tb.Helper()
-	network := "tcp"
-	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
-		network, addr = "unix", path
-	}
-	conn, err := net.DialTimeout(network, addr, patience)
+	conn, err := memcachedtest.Dial(addr, patience)
 	if err != nil {
 		tb.Fatalf("cannot connect: %v", err)
 	}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cacherouter/internal/memcachedtest"
 )
 
 // patience bounds waits for what must happen; it is long because machines may be slow and busy.
@@ -56,7 +58,7 @@ type router struct {
 	cmd   *exec.Cmd
 	addr  string // of its first TCP listener
 	admin string
-	log   buffer
+	log   memcachedtest.Output
 	done  chan struct{} // closed when the process has been waited for; cmd.ProcessState is set then
 	once  sync.Once     // guards SIGTERM: a second one would cut the drain short
 }
@@ -229,22 +231,4 @@ func waitFor(tb testing.TB, what string, ready func() error) {
 		}
 		time.Sleep(3 * time.Millisecond) // between two looks, not in place of one
 	}
-}
-
-// buffer collects a process's output, readable while it runs.
-type buffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer // guarded by mu
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

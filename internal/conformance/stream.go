@@ -1,13 +1,13 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"time"
+
+	"cacherouter/internal/memcachedtest"
 )
 
 // patience bounds every wait for bytes that must come. It is long because a slow machine is not a wrong answer.
@@ -27,13 +27,7 @@ type stream struct {
 
 // dial connects to host:port, or to the unix socket /path for "unix:/path".
 func dial(addr string) (*stream, error) {
-	network := "tcp"
-	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
-		network, addr = "unix", path
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	conn, err := memcachedtest.Dial(addr, patience)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect: %w", err)
 	}

@@ -2,9 +2,12 @@ package memcachedtest
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Reserve returns a loopback address, host:port, that refuses connections until something listens on it, and keeps
@@ -51,4 +54,14 @@ func bindLoopback(fd int) (netip.AddrPort, error) {
 	}
 	in4 := name.(*syscall.SockaddrInet4)
 	return netip.AddrPortFrom(netip.AddrFrom4(in4.Addr), uint16(in4.Port)), nil
+}
+
+const unixPrefix = "unix:"
+
+// Dial connects to host:port, or to the unix socket /path for "unix:/path".
+func Dial(addr string, timeout time.Duration) (net.Conn, error) {
+	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
+		return net.DialTimeout("unix", path, timeout)
+	}
+	return net.DialTimeout("tcp", addr, timeout)
 }

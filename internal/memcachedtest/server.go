@@ -2,6 +2,7 @@ package memcachedtest
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,7 +28,7 @@ type Server struct {
 	args []string
 	cmd  *exec.Cmd     // nil while stopped
 	done chan struct{} // closed when cmd has been waited for
-	log  lockedBuffer  // stderr of every process so far
+	log  Output        // stderr of every process so far
 }
 
 // Start runs memcached with the given extra arguments on a port of its own and returns when it answers. The process
@@ -117,8 +117,32 @@ func (s *Server) Restart() {
 	s.waitReady()
 }
 
-// Pause stops the process with SIGSTOP: its kernel still accepts connections and bytes, but nothing is answered.
-func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+// Pause stops the process with SIGSTOP: its kernel still accepts connections and bytes, but nothing is answered. It
+// returns when every thread has stopped, which is some time after the signal was sent.
+func (s *Server) Pause() {
+	s.tb.Helper()
+	s.signal(syscall.SIGSTOP)
+	deadline := time.Now().Add(startTimeout)
+	for !stopped(s.PID()) {
+		if time.Now().After(deadline) {
+			s.tb.Fatalf("memcached %s does not stop", s.addr)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// stopped tells whether all threads of a process are stopped, as far as this system's /proc tells.
+func stopped(pid int) bool {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // the pattern is sound
+	for _, task := range tasks {
+		stat, err := os.ReadFile(task)
+		_, state, found := bytes.Cut(stat, []byte(") "))
+		if err == nil && found && state[0] != 'T' {
+			return false
+		}
+	}
+	return true
+}
 
 // Resume lets a paused process go on.
 func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
@@ -147,15 +171,6 @@ func (s *Server) commandLine() []string {
 	return append(append(args, "-t", "2"), s.args...)
 }
 
-const unixPrefix = "unix:"
-
-func dialServer(addr string, timeout time.Duration) (net.Conn, error) {
-	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
-		return net.DialTimeout("unix", path, timeout)
-	}
-	return net.DialTimeout("tcp", addr, timeout)
-}
-
 // waitReady returns once the server has answered one request.
 func (s *Server) waitReady() {
 	s.tb.Helper()
@@ -175,7 +190,7 @@ func (s *Server) waitReady() {
 // answers tells whether a memcached, or something that speaks like one, replies to one version command at addr, be it
 // that it wants to know who asks. Of one that speaks TLS it is enough that it accepts.
 func answers(addr string, tls bool) bool {
-	c, err := dialServer(addr, time.Second)
+	c, err := Dial(addr, time.Second)
 	if err != nil {
 		return false
 	}
@@ -203,7 +218,7 @@ func (s *Server) cleanup() {
 // Stat reads one number from the server's general statistics, such as cmd_get.
 func (s *Server) Stat(name string) int {
 	s.tb.Helper()
-	c, err := dialServer(s.addr, startTimeout)
+	c, err := Dial(s.addr, startTimeout)
 	if err != nil {
 		s.tb.Fatalf("cannot reach memcached %s: %v", s.addr, err)
 	}
@@ -226,22 +241,4 @@ func (s *Server) Stat(name string) int {
 		s.tb.Fatalf("memcached %s has no number named %q", s.addr, name)
 	}
 	return n
-}
-
-// lockedBuffer collects what a child process writes, readable at any time.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer // guarded by mu
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
