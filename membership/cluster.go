@@ -114,28 +114,46 @@ func (c *Cluster) View() *State { return c.state.Load() }
 // taken. It is for one reader.
 func (c *Cluster) Changed() <-chan struct{} { return c.changed }
 
-// run lets time pass.
+// run lets time pass: regularly, when a loop has reported a failure, and at the moment at
+// which a decision takes effect.
 func (c *Cluster) run() {
 	t := time.NewTicker(tick)
 	defer t.Stop()
-	for turn := 0; ; turn++ {
+	for turn := 0; ; {
 		select {
 		case <-c.ctx.Done():
 			return
 		case <-c.reports.wake:
 			c.takeReports(time.Now())
-			continue
+		case <-c.due():
+			c.step(time.Now())
 		case now := <-t.C:
-			c.takeReports(now)
-			if turn%refreshEvery == 0 {
-				c.refreshList(now)
-			}
-			c.step(now)
-		}
-		if turn%announceEvery == 0 {
-			c.announce()
+			c.turn(turn, now)
+			turn++
 		}
 	}
+}
+
+// turn is what is done regularly.
+func (c *Cluster) turn(n int, now time.Time) {
+	c.takeReports(now)
+	if n%refreshEvery == 0 {
+		c.refreshList(now)
+	}
+	if n%announceEvery == 0 {
+		c.announce()
+	}
+	c.step(now)
+}
+
+// due fires when the next decision takes effect, if that is before the next tick.
+func (c *Cluster) due() <-chan time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d, ok := c.node.Due(time.Now()); ok && d < tick {
+		return time.After(d)
+	}
+	return nil
 }
 
 // step lets time pass once: a turn of the state machines, what follows from it, and what

@@ -57,12 +57,11 @@ func (c *Cluster) sayLocked(old, next *State) {
 	for _, ch := range c.pool.Changes() {
 		c.said.changes[ch.To]++
 		c.log.Info("server state", "server", ch.Server, "from", ch.From.String(), "to", ch.To.String(), "reason", ch.Reason)
-		if w := c.watched[ch.Server]; w != nil && ch.To == health.Down {
-			w.began = time.Now()
-		}
 	}
 	for _, s := range next.Servers {
-		if o, ok := old.Find(s.Name); !ok || o.Status != s.Status {
+		o, ok := old.Find(s.Name)
+		c.outageLocked(s)
+		if !ok || o.Status != s.Status {
 			c.log.Warn("server status", "server", s.Name, "from", o.Status.String(), "to", s.Status.String(), "view", next.Version)
 		}
 	}
@@ -73,6 +72,20 @@ func (c *Cluster) sayLocked(old, next *State) {
 	c.flip("routers place keys differently", st.PlacementsDiffer, was.PlacementsDiffer)
 	c.flip("most servers look down, their health is ignored", c.pool.Panics(), c.said.panicky)
 	c.said.stats, c.said.panicky = st, c.pool.Panics()
+}
+
+// outageLocked notes when an outage begins: when this router cannot reach the server any
+// more, or the others have agreed that they cannot. It ends when the server is in and
+// answers.
+func (c *Cluster) outageLocked(s Server) {
+	w := c.watched[s.Name]
+	switch out := s.Status != view.In || s.Health == health.Down; {
+	case w == nil:
+	case !out && !w.dirty():
+		w.began = time.Time{}
+	case out && w.began.IsZero():
+		w.began = time.Now()
+	}
 }
 
 // flip logs that something has become true, or is over.

@@ -188,3 +188,31 @@ func TestBudgetOfFailures(t *testing.T) {
 	}
 	t.Error("four failures in a row did not take the server out")
 }
+
+// TestEjectionSpeed: with ejection after five errors in a row, those who send a server
+// little see little of it. 400 callers at 100 requests a second each over 200 servers, one
+// of which dies: each caller for itself needs 10 s and together they lose 2,000 requests,
+// callers with 20 servers each lose 200 in 1 s, four routers 20 in a tenth of a second.
+func TestEjectionSpeed(t *testing.T) {
+	f := func(observers int, perSecond float64, want int, within time.Duration) {
+		t.Helper()
+		lost, last := 0, time.Duration(0)
+		for range observers {
+			k := newClock(Config{Fall: 5}, true, "a", "b", "c")
+			began := k.now
+			for k.Usable("a") {
+				k.now = k.now.Add(time.Duration(float64(time.Second) / perSecond))
+				k.ticked = k.now // the router runs all the time
+				k.refuse("a", 1)
+				lost++
+			}
+			last = max(last, k.now.Sub(began))
+		}
+		if lost != want || last != within {
+			t.Errorf("%d observers lost %d requests in %v, want %d in %v", observers, lost, last, want, within)
+		}
+	}
+	f(400, 0.5, 2000, 10*time.Second)
+	f(40, 5, 200, time.Second)
+	f(4, 50, 20, 100*time.Millisecond)
+}

@@ -194,6 +194,19 @@ func (n *Node) verdict(server string, now time.Time) Verdict {
 	return out
 }
 
+// Due returns how long it is until the next decision takes effect, so that the caller can
+// tick just then; false if none is to.
+func (n *Node) Due(now time.Time) (time.Duration, bool) {
+	var first time.Duration
+	found := false
+	for _, d := range n.decisions {
+		if in := d.At.Sub(n.wall(now)); in > 0 && (!found || in < first) {
+			first, found = in, true
+		}
+	}
+	return first, found
+}
+
 // Step takes in a message.
 func (n *Node) Step(m Message, now time.Time) {
 	for i := range m.Observers {
