@@ -34,6 +34,7 @@ type Cluster struct {
 	node    *view.Node           // nil until there is a list
 	watched map[string]*watched  // by server
 	gone    map[string]time.Time // servers that left the list, and when
+	early   []view.Message       // that came before there was a node
 	said    said                 // what was last logged
 	bad     uint64               // messages that made no sense
 }
@@ -66,6 +67,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 		c.Close(ctx)
 		return nil, fmt.Errorf("cannot start membership: %w", err)
 	}
+	c.waitJoined(ctx)
 	c.begin(list, time.Now())
 	for _, w := range cfg.Sources {
 		c.running.Go(func() { w.Run(c.ctx) })
@@ -85,7 +87,28 @@ func (c *Cluster) begin(list []view.Server, now time.Time) {
 		c.watchLocked(s)
 	}
 	c.node = view.New(c.cfg.View, c.pool, list, now)
+	for _, m := range c.early {
+		c.node.Step(m, now)
+	}
+	c.early = nil
+	c.node.Tick(now)
 	c.state.Store(c.stateLocked(now))
+}
+
+// joinTimeout bounds how long a start waits for other routers to answer.
+const joinTimeout = 3 * time.Second
+
+// waitJoined lets the first state be the one that the others have agreed on, if there are
+// others: a server that is away may hold old values.
+func (c *Cluster) waitJoined(ctx context.Context) {
+	if c.link == nil {
+		return
+	}
+	select {
+	case <-c.link.Joined():
+	case <-ctx.Done():
+	case <-time.After(joinTimeout):
+	}
 }
 
 // connect begins to gossip.

@@ -315,6 +315,29 @@ func TestAnnouncedServers(t *testing.T) {
 	})
 }
 
+// TestFirstStateIsTheOthers: a router that starts while a server is away begins with that.
+func TestFirstStateIsTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(5)
+		all := f.start(t, 3, nil)
+		f.with(addr0, func(s *fakeServer) { s.stopped = true })
+		for _, c := range all {
+			traffic(c, server0, true)
+		}
+		until(t, time.Second, "failed over", is(all[0], server0, view.Away))
+		c := Config{Router: "late", Prober: prober{f, "late"}, Log: slog.New(slog.DiscardHandler), link: f.link}
+		c.Sources = []*discover.Watcher{{Name: "static", Source: f.list(), Log: c.Log}}
+		late, err := Start(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer late.Close(t.Context())
+		if s := find(t, late, server0); s.Status != view.Away || s.Reads {
+			t.Errorf("the first state of a router that came late: %+v", s)
+		}
+	})
+}
+
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(4)

@@ -73,6 +73,7 @@ type link interface {
 	SendHint(b []byte)
 	SendAnnounce(b []byte)
 	Stats() gossip.Stats
+	Joined() <-chan struct{}
 	Members() []gossip.Member
 	SetKeys(keys [][]byte) error
 	Close(ctx context.Context) error

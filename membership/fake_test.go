@@ -133,10 +133,24 @@ func (l *fakeLink) each(do func(h gossip.Handler)) {
 	}
 }
 
-func (l *fakeLink) Send(b []byte)               { l.each(func(h gossip.Handler) { h.Merge(slices.Clone(b)) }) }
-func (l *fakeLink) SendHint(b []byte)           { l.each(func(h gossip.Handler) { h.Hint(b) }) }
-func (l *fakeLink) SendAnnounce(b []byte)       { l.each(func(h gossip.Handler) { h.Announce(b) }) }
-func (l *fakeLink) Stats() gossip.Stats         { return gossip.Stats{} }
+func (l *fakeLink) Send(b []byte)         { l.each(func(h gossip.Handler) { h.Merge(slices.Clone(b)) }) }
+func (l *fakeLink) SendHint(b []byte)     { l.each(func(h gossip.Handler) { h.Hint(b) }) }
+func (l *fakeLink) SendAnnounce(b []byte) { l.each(func(h gossip.Handler) { h.Announce(b) }) }
+func (l *fakeLink) Stats() gossip.Stats   { return gossip.Stats{} }
+func (l *fakeLink) Joined() <-chan struct{} {
+	l.f.mu.Lock()
+	links := slices.Clone(l.f.links)
+	l.f.mu.Unlock()
+	for _, other := range links {
+		if other != l {
+			l.h.Merge(other.h.State())
+		}
+	}
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
 func (l *fakeLink) Members() []gossip.Member    { return nil }
 func (l *fakeLink) SetKeys([][]byte) error      { return nil }
 func (l *fakeLink) Close(context.Context) error { return nil }

@@ -172,6 +172,9 @@ func (c *Cluster) vet(s view.Server, left time.Time) {
 // handler takes in what other routers say.
 type handler struct{ c *Cluster }
 
+// maxEarly bounds how many messages are kept until there is a node to take them.
+const maxEarly = 64
+
 func (h handler) State() []byte {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
@@ -190,6 +193,8 @@ func (h handler) Merge(b []byte) {
 		h.c.bad++
 	case h.c.node != nil:
 		h.c.node.Step(m, time.Now())
+	case len(h.c.early) < maxEarly:
+		h.c.early = append(h.c.early, m)
 	}
 }
 

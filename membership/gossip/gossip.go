@@ -90,6 +90,7 @@ type Stats struct {
 type kind byte
 
 const (
+	kindJoined   kind = 0 // from ourselves: what was received in joining comes before it
 	kindState    kind = 1
 	kindHint     kind = 2
 	kindAnnounce kind = 3
@@ -108,6 +109,7 @@ type Gossip struct {
 	list    *memberList
 	in      chan packet
 	changed chan struct{}
+	joined  chan struct{} // closed when the first attempt to join is over
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 
@@ -125,7 +127,7 @@ func Start(c Config, h Handler) (*Gossip, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Gossip{
 		cfg: c, handler: h, cancel: cancel,
-		in: make(chan packet, maxWaiting), changed: make(chan struct{}, 1),
+		in: make(chan packet, maxWaiting), changed: make(chan struct{}, 1), joined: make(chan struct{}),
 		known: map[string]time.Time{}, here: map[string]Member{},
 	}
 	list, err := newMemberList(c, g)
@@ -142,6 +144,10 @@ func Start(c Config, h Handler) (*Gossip, error) {
 
 // Address returns the host:port that others reach us at.
 func (g *Gossip) Address() string { return g.list.address() }
+
+// Joined is closed when the first attempt to reach other routers is over, and their states
+// have been given to Merge if there are any.
+func (g *Gossip) Joined() <-chan struct{} { return g.joined }
 
 // Members returns the routers that are there, this one included, sorted by name.
 func (g *Gossip) Members() []Member {
@@ -240,6 +246,14 @@ func (g *Gossip) enqueue(k kind, b []byte) {
 	}
 }
 
+// tellJoined lets Joined know, in its turn.
+func (g *Gossip) tellJoined(ctx context.Context) {
+	select {
+	case g.in <- packet{byte(kindJoined)}:
+	case <-ctx.Done():
+	}
+}
+
 func (g *Gossip) receive(ctx context.Context) {
 	for {
 		select {
@@ -250,6 +264,8 @@ func (g *Gossip) receive(ctx context.Context) {
 			g.stats.Received++
 			g.mu.Unlock()
 			switch kind(p[0]) {
+			case kindJoined:
+				close(g.joined)
 			case kindState:
 				g.handler.Merge(p[1:])
 			case kindHint:

@@ -180,6 +180,25 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// TestJoined: when it is closed, the others' states are there.
+func TestJoined(t *testing.T) {
+	first := start(t, "r1", Config{})
+	<-first.Joined()
+	second := start(t, "r2", Config{Join: []string{first.Address()}})
+	<-second.Joined()
+	if !second.has("state of r1")() {
+		t.Error("joined, and the other's state is missing")
+	}
+}
+
+// TestOneNameTwice is said aloud.
+func TestOneNameTwice(t *testing.T) {
+	first := start(t, "r1", Config{})
+	third := start(t, "r3", Config{Join: []string{first.Address()}})
+	start(t, "r1", Config{Bind: "127.0.0.2:0", Join: []string{third.Address()}})
+	eventually(t, "the conflict is logged", third.log.has("two routers have one name"))
+}
+
 // TestStartsAlone, says so, and finds the others when they come.
 func TestStartsAlone(t *testing.T) {
 	late := start(t, "r9", Config{})

@@ -189,7 +189,7 @@ func (d *delegate) NodeMeta(int) []byte             { return nil }
 func (d *delegate) GetBroadcasts(_, _ int) [][]byte { return nil }
 
 func (d *delegate) NotifyMsg(b []byte) {
-	if len(b) > 0 {
+	if len(b) > 0 && kind(b[0]) != kindJoined {
 		d.g.enqueue(kind(b[0]), b[1:])
 	}
 }
@@ -215,8 +215,9 @@ func (d *delegate) NotifyLeave(n *memberlist.Node) {
 	d.g.notice()
 }
 
-// logWriter passes memberlist's log on for debugging. That messages cannot be decrypted
-// it says aloud, at most once a minute: somebody has the wrong key.
+// logWriter passes memberlist's log on for debugging. Two things it says aloud, at most
+// once a minute: that messages cannot be decrypted, so somebody has the wrong key, and
+// that two routers have one name.
 type logWriter struct {
 	log  *slog.Logger
 	said atomic.Int64 // when, in seconds
@@ -225,10 +226,18 @@ type logWriter struct {
 func (w *logWriter) Write(p []byte) (int, error) {
 	line := strings.TrimSpace(string(p))
 	w.log.Debug("memberlist", "line", line)
-	if now := time.Now().Unix(); strings.Contains(line, "crypt") {
-		if said := w.said.Load(); now-said >= 60 && w.said.CompareAndSwap(said, now) {
-			w.log.Warn("a router with another gossip key was refused", "line", line)
-		}
+	switch {
+	case strings.Contains(line, "crypt"):
+		w.warn("a router with another gossip key was refused", line)
+	case strings.Contains(line, "Conflicting address"):
+		w.warn("two routers have one name, or one has moved", line)
 	}
 	return len(p), nil
+}
+
+func (w *logWriter) warn(what, line string) {
+	now := time.Now().Unix()
+	if said := w.said.Load(); now-said >= 60 && w.said.CompareAndSwap(said, now) {
+		w.log.Warn(what, "line", line)
+	}
 }

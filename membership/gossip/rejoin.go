@@ -17,9 +17,12 @@ const remember = 24 * time.Hour
 // were gone for a while, and then two halves of a partition would never meet again.
 func (g *Gossip) rejoin(ctx context.Context) {
 	alone, pause := false, time.Second
-	for {
+	for first := true; ; first = false {
 		missing := g.missing(ctx)
 		joined := g.join(missing)
+		if first {
+			g.tellJoined(ctx)
+		}
 		switch {
 		case len(missing) == 0 || joined || len(g.list.members()) > 1:
 			alone, pause = false, g.cfg.Rejoin

@@ -48,6 +48,9 @@ type Stats struct {
 	Frozen, Abstains bool
 	// ListsDiffer and PlacementsDiffer are the alarms: they have for longer than allowed.
 	ListsDiffer, PlacementsDiffer bool
+	// Agreed says that all routers can be heard and have this placement: what it does not
+	// count gets no more requests, so a drained server may be stopped.
+	Agreed bool
 	// Skew is how far the other routers' clocks are from ours, as a median.
 	Skew time.Duration
 	// Version is the view's.
@@ -58,8 +61,10 @@ type Stats struct {
 
 // Stats returns the present figures.
 func (n *Node) Stats() Stats {
+	same := n.alarms.list.IsZero() && n.alarms.placement.IsZero()
 	return Stats{
-		Known: n.known(), Present: n.present(), Voters: n.voters(),
+		Agreed: same && n.present() == n.known(),
+		Known:  n.known(), Present: n.present(), Voters: n.voters(),
 		Frozen: n.frozen(), Abstains: n.self.Abstains,
 		ListsDiffer:      lasting(n.alarms.list, n.alarms.now, n.cfg.ListAlarm),
 		PlacementsDiffer: lasting(n.alarms.placement, n.alarms.now, n.cfg.PlacementAlarm),

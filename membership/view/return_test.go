@@ -77,6 +77,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal("cannot drain")
 	}
 	w.until(4*time.Second, "drained", func() bool { return w.status("s02", Draining) })
+	w.until(time.Second, "the server may be stopped", func() bool { return w.routers[0].node.Stats().Agreed })
 	if spread := w.changes[len(w.changes)-1].at - w.changes[0].at; spread > 100*time.Millisecond {
 		t.Errorf("routers switched %v apart", spread)
 	}
@@ -93,6 +94,23 @@ func TestDrain(t *testing.T) {
 	w.until(10*time.Second, "back", func() bool { return w.status("s02", In) })
 	if len(w.routers[0].flushes) == 0 {
 		t.Error("back without being emptied")
+	}
+}
+
+// TestLameDuck: a leaving server may stop once the slowest router has heard of it, and not
+// before. Here one router hears nothing for a while.
+func TestLameDuck(t *testing.T) {
+	w := newWorld(t, 1, 3, 5, Config{})
+	w.routers[2].group = 1
+	w.routers[0].node.Drain("s02", w.now)
+	w.run(20 * time.Second)
+	if w.routers[0].node.Stats().Agreed {
+		t.Fatal("a router that cannot be heard still uses the server")
+	}
+	w.routers[2].group = 0
+	w.until(5*time.Second, "agreed", func() bool { return w.routers[0].node.Stats().Agreed })
+	if !w.status("s02", Draining) {
+		t.Error("agreed, and a router still uses the server")
 	}
 }
 
