@@ -68,6 +68,16 @@ func TestEncoding(t *testing.T) {
 	})
 }
 
+// TestSize: what a router says when nothing is wrong is short, and says nothing of servers.
+func TestSize(t *testing.T) {
+	w := newWorld(t, 1, 3, 1000, Config{})
+	b := Encode(Message{Observers: []Observer{w.routers[0].node.self}})
+	if len(b) > 80 {
+		t.Errorf("%d bytes for a thousand servers that are fine", len(b))
+	}
+	t.Logf("%d bytes", len(b))
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add(Encode(Message{Observers: []Observer{{Router: "r", Verdicts: []Verdict{{Server: "s"}}}}, Decisions: []Decision{{Server: "s"}}}))
 	f.Add([]byte{})

@@ -58,9 +58,9 @@ func TestBlip(t *testing.T) {
 	}
 }
 
-// TestBadObserver: one router that cannot reach a server moves nothing.
+// TestBadObserver: one router that cannot reach a server moves nothing, in 100 repeats.
 func TestBadObserver(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(100) {
 		w := newWorld(t, seed, 3, 5, Config{})
 		w.routers[1].deaf["s02"] = true
 		w.run(30 * time.Second)
@@ -80,9 +80,9 @@ func TestBadObserver(t *testing.T) {
 }
 
 // TestBusyOrStoppedRouter: a router whose processor is taken, or that was stopped for
-// 10 s, moves nothing.
+// 10 s, moves nothing, in 100 repeats.
 func TestBusyOrStoppedRouter(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range uint64(100) {
 		w := newWorld(t, seed, 3, 5, Config{})
 		w.routers[1].starved = true
 		w.run(20 * time.Second)
