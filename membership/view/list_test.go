@@ -186,3 +186,24 @@ func TestLeavingIsNotVanishing(t *testing.T) {
 		return w.routers[0].node.status("s00", w.now) == Out
 	})
 }
+
+// TestPauseOfItsOwn: a node that was stopped, or whose clock was set back, decides nothing
+// for a while, whatever its judge says.
+func TestPauseOfItsOwn(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	n := New(Config{Router: "r", Alone: true}, newJudge(), names(3), now)
+	f := func(pause time.Duration, want bool) {
+		t.Helper()
+		now = now.Add(pause)
+		if n.Tick(now); n.Stats().Abstains != want {
+			t.Errorf("after a pause of %v: abstains %v, want %v", pause, !want, want)
+		}
+	}
+	f(time.Second, false)
+	f(1100*time.Millisecond, true)
+	for range 9 {
+		f(500*time.Millisecond, true)
+	}
+	f(500*time.Millisecond, false)
+	f(-time.Second, true)
+}
