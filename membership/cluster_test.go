@@ -128,6 +128,34 @@ func TestBlipLeavesNothingBehind(t *testing.T) {
 	})
 }
 
+// TestMissedAfterCleaning: what a server misses after it was cleaned, while another router
+// still holds it back, is made good too.
+func TestMissedAfterCleaning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(5)
+		all := f.start(t, 3, nil)
+		f.with(addr0, func(s *fakeServer) { s.stopped = true })
+		for _, c := range all {
+			traffic(c, server0, true)
+		}
+		until(t, time.Second, "failed over", is(all[0], server0, view.Away))
+		f.mu.Lock()
+		f.servers[addr0].stopped, f.cut2["r1>"+addr0] = false, true
+		f.mu.Unlock()
+		until(t, 4*time.Second, "cleaned by the first router", func() bool { return all[0].find(server0).clean.Load() })
+		all[0].Missed(server0, 1, []byte("late"))
+		f.mu.Lock()
+		delete(f.cut2, "r1>"+addr0)
+		f.mu.Unlock()
+		until(t, 10*time.Second, "back", is(all[0], server0, view.In))
+		f.with(addr0, func(s *fakeServer) {
+			if len(s.deleted) != 1 || s.flushes > 0 {
+				t.Errorf("deleted %v, emptied %d times", s.deleted, s.flushes)
+			}
+		})
+	})
+}
+
 // TestMemoryKeptTooLong: a server that kept its memory while its keys were elsewhere is
 // emptied, or stays out, by option.
 func TestMemoryKeptTooLong(t *testing.T) {

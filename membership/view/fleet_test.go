@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"cacherouter/membership/health"
 )
 
 // TestKill: the keys of a killed server fail over within a second and are moved at p50 <=
@@ -230,5 +232,19 @@ func TestReturn(t *testing.T) {
 	}
 	if !w.agreed() {
 		t.Error("the routers do not agree")
+	}
+}
+
+// TestOnlyServer: whatever shares are allowed, the last server keeps its keys.
+func TestOnlyServer(t *testing.T) {
+	w := newWorld(t, 1, 1, 1, Config{MaxAway: 1000, MaxOut: 1000})
+	w.routers[0].pool = health.NewPool(health.Config{Panic: -1}, w.now)
+	w.routers[0].pool.Add("s00", true, w.now)
+	w.routers[0].node.judge = w.routers[0].pool
+	w.servers["s00"].killed = true
+	w.until(time.Second, "failed over", func() bool { return w.status("s00", Away) })
+	w.run(20 * time.Second)
+	if !w.status("s00", Away) {
+		t.Error("the keys of the only server were moved")
 	}
 }
