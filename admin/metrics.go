@@ -66,6 +66,7 @@ var metrics = []metric{
 	newMetric("loop_reads_total", "Read calls.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.Reads) }),
 	newMetric("loop_writes_total", "Write calls.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.Writes) }),
 	newMetric("loop_polls_total", "Calls that wait or look for ready sockets.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.Polls) }),
+	newMetric("loop_rests_total", "Moments in which a loop let events gather.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.Rests) }),
 	newMetric("received_bytes_total", "Bytes read from clients and servers.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.BytesIn) }),
 	newMetric("sent_bytes_total", "Bytes written to clients and servers.", counter, func(s *router.Snapshot) float64 { return float64(s.Loop.BytesOut) }),
 }

@@ -15,6 +15,9 @@ func newParker() *parker {
 	return p
 }
 
+func (p *parker) begin() {}
+func (p *parker) rest()  {}
+
 func (p *parker) poll(_ *Loop, d time.Duration) (int, error) {
 	if d <= 0 {
 		return 0, nil

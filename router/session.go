@@ -180,6 +180,7 @@ func (s *session) push(r *memproto.Request) *request {
 	}
 	s.tail = q
 	s.n++
+	s.w.waiting++
 	return q
 }
 
@@ -217,6 +218,7 @@ func (s *session) pop() *request {
 		s.tail = nil
 	}
 	s.n--
+	s.w.waiting--
 	return q
 }
 

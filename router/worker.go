@@ -30,11 +30,12 @@ type worker struct {
 	routes   []*part // a multiget's parts, by server and lane
 	drained  func()  // set when draining
 	sweeper  reactor.Timer
+	waiting  int // requests of all clients that are not answered yet
 	stats    Stats
 }
 
 func newWorker(r *Router, l *reactor.Loop) *worker {
-	return &worker{
+	w := &worker{
 		r:        r,
 		loop:     l,
 		sessions: make(map[*session]struct{}),
@@ -42,6 +43,8 @@ func newWorker(r *Router, l *reactor.Loop) *worker {
 		picks:    make([]int, 0, 8),
 		stats:    Stats{Requests: make([]uint64, memproto.NumVerbs)},
 	}
+	l.OnTurn(func() { l.Expect(w.waiting) })
+	return w
 }
 
 // stock keeps values of one type for reuse on a loop.
