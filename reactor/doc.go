@@ -7,7 +7,8 @@
 //
 // On Linux a loop waits in epoll, edge-triggered, and reads and writes its sockets
 // through raw system calls: they never sleep, so the Go scheduler need not be told of
-// them, nor of the first millisecond of a wait. Elsewhere, for TLS and on request, a
-// connection is a net.Conn with one goroutine reading and one writing, which feed the
-// same loop through its queue of posted work. The handlers cannot tell the two apart.
+// them, nor of short waits. A loop of which much is expected but that finds little to do
+// lets events gather for a moment. Elsewhere, for TLS and on request, a connection is a
+// net.Conn with one goroutine reading and one writing, which feed the same loop through
+// its queue of posted work. The handlers cannot tell the two apart.
 package reactor

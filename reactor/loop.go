@@ -102,6 +102,11 @@ type Config struct {
 	// Portable makes every connection a net.Conn with goroutines, as on systems
 	// without epoll.
 	Portable bool
+	// Spare says that the Go runtime has at least one processor more than there are
+	// loops (see runtime.GOMAXPROCS). A loop may then sleep for some milliseconds without
+	// telling the scheduler, which is cheaper; without a spare one that would hold up
+	// other goroutines.
+	Spare bool
 }
 
 // NewLoop returns a loop that [Loop.Run] sets going.

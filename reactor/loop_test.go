@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // engines runs a test once for each way a loop can serve its sockets.
 func engines(t *testing.T, f func(t *testing.T, c Config)) {
 	t.Run("default", func(t *testing.T) { f(t, Config{}) })
+	t.Run("spare", func(t *testing.T) {
+		was := runtime.GOMAXPROCS(0)
+		defer runtime.GOMAXPROCS(was)
+		runtime.GOMAXPROCS(max(was, 3)) // no test has more than two loops
+		f(t, Config{Spare: true})
+	})
 	t.Run("portable", func(t *testing.T) { f(t, Config{Portable: true}) })
 }
 

@@ -22,6 +22,9 @@ type Config struct {
 	Loops int
 	// Portable serves sockets by goroutines even where loops can poll them.
 	Portable bool
+	// Spare says that runtime.GOMAXPROCS is over Loops, so that loops may sleep in the
+	// cheapest way; see reactor.Config.
+	Spare bool
 	// Table is the first table.
 	Table *Table
 	// Version is what the version command says, n.n.n; empty means DefaultVersion.
@@ -146,7 +149,7 @@ func New(c Config) (*Router, error) {
 	}
 	r := &Router{cfg: c, started: time.Now(), health: make(map[string]*backend.Health)}
 	for range c.Loops {
-		l, err := reactor.NewLoop(reactor.Config{Portable: c.Portable})
+		l, err := reactor.NewLoop(reactor.Config{Portable: c.Portable, Spare: c.Spare})
 		if err != nil {
 			return nil, fmt.Errorf("cannot make event loop: %w", err)
 		}

@@ -129,6 +129,7 @@ func (s *server) build() error {
 	s.router, err = router.New(router.Config{
 		Loops:          loops,
 		Portable:       s.cfg.Engine == "portable",
+		Spare:          true, // as set above
 		Table:          &t.Table,
 		FlushAll:       p.FlushAll,
 		MissOnFailure:  p.OnFailure == "miss",
