@@ -1,0 +1,117 @@
+package coalesce
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+type waiter struct{ answered int }
+
+type bencher struct {
+	*Table[*waiter, int]
+	keys   [][]byte
+	hashes []uint64
+	who    waiter
+	ask    Ask[*waiter]
+	flying []*Flight[*waiter, int]
+	i      int
+}
+
+func newBencher(t testing.TB, flying int) *bencher {
+	table, err := New[*waiter, int](Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bencher{Table: table, flying: make([]*Flight[*waiter, int], flying)}
+	for i := range 4096 {
+		b.keys = append(b.keys, fmt.Appendf(nil, "user:profile:%08d", i))
+		b.hashes = append(b.hashes, rand.Uint64())
+	}
+	for i := range b.flying {
+		b.flying[i] = b.lead()
+	}
+	return b
+}
+
+func (b *bencher) join() *Flight[*waiter, int] {
+	i := b.i % len(b.keys)
+	b.ask = Ask[*waiter]{Hash: b.hashes[i], Key: b.keys[i], Who: &b.who, Deadline: time.Second}
+	f, _ := b.Join(&b.ask)
+	return f
+}
+
+func (b *bencher) lead() *Flight[*waiter, int] {
+	b.i++
+	return b.join()
+}
+
+func (b *bencher) land(f *Flight[*waiter, int]) *Flight[*waiter, int] {
+	next := b.Landed(f, 0)
+	for w, ok := b.Pop(f); ok; w, ok = b.Pop(f) {
+		w.answered++
+	}
+	return next
+}
+
+// turn leads one flight and lands the one led longest ago.
+func (b *bencher) turn() {
+	at := &b.flying[b.i%len(b.flying)]
+	b.land(*at)
+	*at = b.lead()
+	b.Sent()
+}
+
+// shared lands a flight for which 15 others wait.
+func (b *bencher) shared(f *Flight[*waiter, int]) *Flight[*waiter, int] {
+	b.Sent()
+	for range 15 {
+		b.join()
+	}
+	return b.land(f)
+}
+
+func BenchmarkUncontended(b *testing.B) {
+	for _, flying := range []int{1, 64, 1024} {
+		b.Run(fmt.Sprintf("flying=%d", flying), func(b *testing.B) {
+			table := newBencher(b, flying)
+			b.ReportAllocs()
+			for b.Loop() {
+				table.turn()
+			}
+		})
+	}
+}
+
+// One operation is 15 gets that share a flight.
+func BenchmarkShared(b *testing.B) {
+	table := newBencher(b, 1)
+	f := table.lead()
+	b.ReportAllocs()
+	for b.Loop() {
+		f = table.shared(f)
+	}
+}
+
+// BenchmarkSeal is what a write pays when nobody reads its key.
+func BenchmarkSeal(b *testing.B) {
+	table := newBencher(b, 64)
+	b.ReportAllocs()
+	for b.Loop() {
+		table.Seal(table.hashes[0], table.keys[0], 0)
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	b := newBencher(t, 64)
+	if n := testing.AllocsPerRun(1000, b.turn); n > 0 {
+		t.Errorf("%v allocations for a flight", n)
+	}
+	b = newBencher(t, 1)
+	f := b.flying[0]
+	f = b.shared(f)
+	if n := testing.AllocsPerRun(1000, func() { f = b.shared(f) }); n > 0 {
+		t.Errorf("%v allocations for a shared flight", n)
+	}
+}

@@ -1,0 +1,40 @@
+package coalesce_test
+
+import (
+	"fmt"
+	"time"
+
+	"cacherouter/coalesce"
+)
+
+func Example() {
+	table, err := coalesce.New[string, struct{}](coalesce.Config{})
+	if err != nil {
+		panic(err)
+	}
+	get := func(who string) *coalesce.Flight[string, struct{}] {
+		ask := coalesce.Ask[string]{Hash: 1, Key: []byte("k"), Who: who, Deadline: time.Second}
+		f, role := table.Join(&ask)
+		if role == coalesce.Leader {
+			fmt.Println("send get k for", who)
+		}
+		return f
+	}
+	first := get("ann")
+	get("bob")
+	table.Sent() // the turn ends, the request leaves
+	get("cleo")
+
+	// The server's answer comes.
+	if next := table.Landed(first, 0); next != nil {
+		fmt.Println("send get k for", next.First())
+	}
+	for who, ok := table.Pop(first); ok; who, ok = table.Pop(first) {
+		fmt.Println("answer", who)
+	}
+	// Output:
+	// send get k for ann
+	// send get k for cleo
+	// answer ann
+	// answer bob
+}
