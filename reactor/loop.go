@@ -199,7 +199,7 @@ func (l *Loop) turn() error {
 // together. Below restFrom nothing is delayed, so a lone client notices nothing.
 const (
 	restFrom = 16                    // events expected
-	restTime = 80 * time.Microsecond // about what a server takes for a few requests
+	restTime = 120 * time.Microsecond // about what a server takes for a few requests
 )
 
 // Expect says how many events are known to be on their way, such as replies to requests
@@ -207,7 +207,7 @@ const (
 func (l *Loop) Expect(n int) { l.expected = n }
 
 // sparse reports whether the last poll brought few of the events that are expected.
-func (l *Loop) sparse() bool { return l.expected >= restFrom && l.found*4 < l.expected }
+func (l *Loop) sparse() bool { return l.expected >= restFrom && l.found*3 < l.expected }
 
 // wait collects events, sleeping only when there is nothing else to do.
 func (l *Loop) wait() (err error) {
