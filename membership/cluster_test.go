@@ -2,10 +2,8 @@ package membership
 
 import (
 	"bytes"
-	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"cacherouter/membership/health"
 	"cacherouter/membership/journal"
 	"cacherouter/membership/view"
-	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -250,120 +247,6 @@ func TestAloneAgainstTheOthers(t *testing.T) {
 			})
 		})
 	}
-}
-
-// settable is a source whose answer the test changes.
-type settable struct {
-	mu      sync.Mutex
-	servers []discover.Server // guarded by mu
-}
-
-func (s *settable) set(servers []discover.Server) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.servers = servers
-}
-
-func (s *settable) Look(context.Context) (discover.Answer, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return discover.Answer{Servers: s.servers}, nil
-}
-
-// TestNewServers: a new server is placed when it has answered, one that comes back to the
-// list after it has been emptied, and a name may change its address.
-func TestNewServers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(5)
-		full := f.list()
-		fifth := full[4]
-		src := &settable{servers: full[:4]}
-		c := f.start(t, 1, func(c *Config) {
-			c.Sources = []*discover.Watcher{{Name: "test", Source: src, Guard: discover.Guard{Trusted: true}, Log: c.Log}}
-		})[0]
-		listed := func() bool { _, ok := c.View().Find(fifth.Name); return ok }
-		f.with(fifth.Address, func(s *fakeServer) { s.down = true })
-		src.set(full)
-		time.Sleep(time.Minute)
-		if listed() {
-			t.Fatal("a server was placed that has never answered")
-		}
-		f.with(fifth.Address, func(s *fakeServer) { s.down = false })
-		until(t, 5*time.Second, "placed", listed)
-		if n := len(c.View().Placed()); n != 5 {
-			t.Errorf("%d servers", n)
-		}
-		src.set(full[:4])
-		until(t, 20*time.Second, "removed", func() bool { return !listed() })
-		time.Sleep(time.Second)
-		src.set(full)
-		until(t, 20*time.Second, "placed again", listed)
-		f.with(fifth.Address, func(s *fakeServer) {
-			if s.flushes != 1 {
-				t.Errorf("emptied %d times when it came back to the list", s.flushes)
-			}
-		})
-		digest := c.View().Digest
-		moved := append(discover.Static{}, full...)
-		moved[0].Address = "10.0.0.99:1"
-		f.mu.Lock()
-		f.servers["10.0.0.99:1"] = f.servers[full[0].Address]
-		f.mu.Unlock()
-		src.set(moved)
-		until(t, 20*time.Second, "new address", func() bool { return find(t, c, full[0].Name).Address == "10.0.0.99:1" })
-		if c.View().Digest != digest {
-			t.Error("a change of address moved keys")
-		}
-	})
-}
-
-// TestAnnouncedServers: servers known only from announcements are placed when they have
-// answered; an address that is no memcached never is.
-func TestAnnouncedServers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(2)
-		announced := &discover.Announced{Prober: prober{f, "r0"}}
-		f.start(t, 2, func(c *Config) {
-			if c.Router == "r0" {
-				c.Announced = announced
-				c.Announce = []discover.Server{{Name: "liar", Address: "10.9.9.9:1", Weight: 1}}
-				c.Sources = append(c.Sources, &discover.Watcher{Name: "announced", Source: announced, Log: c.Log})
-				return
-			}
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.servers["10.1.1.1:1"] = &fakeServer{}
-			c.Announce = []discover.Server{{Name: "new", Address: "10.1.1.1:1", Weight: 1}}
-		})
-		time.Sleep(30 * time.Second)
-		a, err := announced.Look(t.Context())
-		if diff := cmp.Diff([]discover.Server{{Name: "new", Address: "10.1.1.1:1", Weight: 1}}, a.Servers); err != nil || diff != "" {
-			t.Errorf("%v (-want +got):\n%s", err, diff)
-		}
-	})
-}
-
-// TestFirstStateIsTheOthers: a router that starts while a server is away begins with that.
-func TestFirstStateIsTheOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(5)
-		all := f.start(t, 3, nil)
-		f.with(addr0, func(s *fakeServer) { s.stopped = true })
-		for _, c := range all {
-			traffic(c, server0, true)
-		}
-		until(t, time.Second, "failed over", is(all[0], server0, view.Away))
-		c := Config{Router: "late", Prober: prober{f, "late"}, Log: slog.New(slog.DiscardHandler), link: f.link}
-		c.Sources = []*discover.Watcher{{Name: "static", Source: f.list(), Log: c.Log}}
-		late, err := Start(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer late.Close(t.Context())
-		if s := find(t, late, server0); s.Status != view.Away || s.Reads {
-			t.Errorf("the first state of a router that came late: %+v", s)
-		}
-	})
 }
 
 func TestDrain(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"cacherouter/membership/gossip"
 	"cacherouter/membership/health"
+	"cacherouter/membership/view"
 )
 
 // Observe takes in what happened to one loop's requests to a server since the loop's last
@@ -129,4 +130,11 @@ func (c *Cluster) SetGossipKeys(keys [][]byte) error {
 		return errors.New("cannot change the gossip keys: there is no gossip")
 	}
 	return c.link.SetKeys(keys)
+}
+
+// Explain says why a server has the status it has; false for one that is not listed.
+func (c *Cluster) Explain(server string) (view.Explanation, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.node.Explain(server, time.Now())
 }

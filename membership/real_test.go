@@ -198,8 +198,11 @@ func TestAgent(t *testing.T) {
 	if s := c.View().Servers; len(s) != 1 || s[0].Name != "real" || s[0].Weight != 2 {
 		t.Errorf("servers %+v", s)
 	}
-	if st := c.Stats().View; st.Known != 1 {
-		t.Errorf("an agent counts as a router: %+v", st)
+	if st := c.Stats(); st.View.Known != 1 || st.BadMessages > 0 {
+		t.Errorf("an agent counts as a router, or a bad one: %+v", st)
+	}
+	if r := c.Routers(); len(r) != 2 || r[0].Name != "agent" {
+		t.Errorf("there are %+v", r)
 	}
 	cancel()
 	if err := <-done; err != nil {

@@ -155,6 +155,23 @@ func TestWatcher(t *testing.T) {
 	})
 }
 
+// TestAgain: a change that is known of is seen at once.
+func TestAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := (&script{}).add(Answer{Servers: list("a")}, nil).add(Answer{Servers: list("a", "b")}, nil)
+		w := &Watcher{Source: s, Log: slog.New(slog.DiscardHandler)}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go w.Run(ctx)
+		synctest.Wait()
+		w.Again()
+		synctest.Wait()
+		if len(w.List()) != 2 {
+			t.Errorf("list %v", w.List())
+		}
+	})
+}
+
 // TestNothingAtTheStart: a source that never answered yields no list, and says so.
 func TestNothingAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

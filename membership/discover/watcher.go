@@ -31,7 +31,8 @@ type Watcher struct {
 	mu    sync.Mutex
 	list  []Server // guarded by mu, not changed once it is set
 	stats WatcherStats
-	last  string // guarded by mu: the error last logged
+	last  string        // guarded by mu: the error last logged
+	again chan struct{} // guarded by mu; see wake
 }
 
 // WatcherStats counts what a watcher has seen.
@@ -65,9 +66,27 @@ func (w *Watcher) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-w.wake():
 		case <-time.After(w.pause(ttl)):
 		}
 	}
+}
+
+// Again makes Run look at once, because the source is known to have changed.
+func (w *Watcher) Again() {
+	select {
+	case w.wake() <- struct{}{}:
+	default:
+	}
+}
+
+func (w *Watcher) wake() chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.again == nil {
+		w.again = make(chan struct{}, 1)
+	}
+	return w.again
 }
 
 // pause is the time until the next look.

@@ -196,7 +196,11 @@ func (d *delegate) NotifyMsg(b []byte) {
 
 func (d *delegate) LocalState(bool) []byte { return d.g.handler.State() }
 
-func (d *delegate) MergeRemoteState(b []byte, _ bool) { d.g.enqueue(kindState, b) }
+func (d *delegate) MergeRemoteState(b []byte, _ bool) {
+	if len(b) > 0 { // agents have none
+		d.g.enqueue(kindState, b)
+	}
+}
 
 // NotifyJoin also comes when a member's address has changed.
 func (d *delegate) NotifyJoin(n *memberlist.Node) {

@@ -48,9 +48,13 @@ func (n *Node) decideAway(server string, now time.Time) {
 	}
 }
 
-// decideOut gives a server its keys back.
+// decideOut gives a server its keys back, or has them failed over again if too many are out.
 func (n *Node) decideOut(server string, now time.Time) {
 	p, m := n.poll(server, now), n.markOf(server)
+	if n.tooMany(n.decisions[server]) {
+		n.propose(Decision{Server: server, Was: Out, Now: Away, Mark: m}, n.cfg.Activation, now)
+		return
+	}
 	if n.mayReturn(p) && p.steady && !n.wall(now).Before(m.Until(n.cfg.Damping)) {
 		n.propose(Decision{Server: server, Was: Out, Now: In, Mark: m}, n.cfg.Activation, now)
 	}
@@ -66,7 +70,7 @@ func (n *Node) reconsider(d *Decision, now time.Time) {
 	p, q := n.poll(d.Server, now), n.quorum()
 	flapping := d.Mark.Holds(n.cfg.Damping, wall)
 	switch {
-	case d.Was == Away && d.Now == Out && p.dead < q && !flapping,
+	case d.Was == Away && d.Now == Out && (p.dead < q && !flapping || n.tooMany(d)),
 		d.Was == Out && d.Now == In && p.failing >= q:
 		n.propose(Decision{Server: d.Server, Was: d.Was, Now: d.Was, Mark: d.Mark}, 0, now)
 	}
@@ -130,8 +134,27 @@ func (n *Node) mayFailOver() bool {
 // mayMove guards against a collapsed placement.
 func (n *Node) mayMove() bool {
 	_, out := n.tally()
-	limit := max(1, len(n.list)*n.cfg.MaxOut/1000)
-	return out < limit && len(n.list)-out > 1
+	return out < n.maxOut()
+}
+
+func (n *Node) maxOut() int {
+	return min(max(1, len(n.list)*n.cfg.MaxOut/1000), len(n.list)-1)
+}
+
+// tooMany reports whether a decision takes one server too many out: routers may have
+// decided on different servers before they heard of each other. The latest yields.
+func (n *Node) tooMany(d *Decision) bool {
+	before := 0
+	for _, s := range n.list {
+		o := n.decisions[s.Name]
+		if o == nil || o == d || o.Now != Out && o.Now != Draining {
+			continue
+		}
+		if o.At.Before(d.At) || o.At.Equal(d.At) && o.Server < d.Server {
+			before++
+		}
+	}
+	return before >= n.maxOut()
 }
 
 // Drain moves a server's keys away while it still serves, at all routers. It reports

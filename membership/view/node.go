@@ -38,6 +38,7 @@ type Node struct {
 	ticked  time.Time
 	settle  time.Time // until when nothing is decided
 	sent    time.Time // the last beat
+	met     time.Time // when a router was last heard that had not been for a while
 	dirty   bool      // something is to be sent at once
 	skew    time.Duration
 	alarms  alarms
@@ -235,15 +236,16 @@ func (n *Node) adopt(d Decision, now time.Time) {
 }
 
 // Beat returns the message to send to the other routers now, if one is due: this router's
-// record and the decisions that are new.
+// record and the decisions that are new, or all of them when somebody may have missed some.
 func (n *Node) Beat(now time.Time) (Message, bool) {
 	if !n.dirty && now.Sub(n.sent) < n.cfg.Beat {
 		return Message{}, false
 	}
 	n.dirty, n.sent = false, now
 	m := Message{Observers: []Observer{n.self}}
+	all := now.Sub(n.met) < maxAhead
 	for name, d := range n.decisions {
-		if now.Sub(n.adopted[name]) < maxAhead {
+		if all || now.Sub(n.adopted[name]) < maxAhead {
 			m.Decisions = append(m.Decisions, *d)
 		}
 	}

@@ -40,6 +40,9 @@ func (n *Node) hear(o *Observer, now time.Time) {
 	case o.Boot != p.Boot:
 		n.taint() // its journals are gone
 	}
+	if p.heard.IsZero() || now.Sub(p.heard) >= n.cfg.Fresh || o.Boot != p.Boot {
+		n.met, n.dirty = now, true
+	}
 	p.Observer, p.heard, p.skew = *o, now, o.Sent.Sub(now.Round(0))
 }
 
