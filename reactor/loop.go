@@ -198,7 +198,7 @@ func (l *Loop) turn() error {
 // with other processors at work on the answers they come one by one: resting, they come
 // together. Below restFrom nothing is delayed, so a lone client notices nothing.
 const (
-	restFrom = 16                    // events expected
+	restFrom = 16                     // events expected
 	restTime = 120 * time.Microsecond // about what a server takes for a few requests
 )
 
