@@ -1,0 +1,62 @@
+package hotkey
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"sort"
+)
+
+// zipf draws ranks from 1 to n with probability 1/rank^s, s != 1: exactly for the first
+// ranks, and for the rest from the integral of the density, which is off by less than
+// one in a million there.
+type zipf struct {
+	rnd  *rand.Rand
+	head []float64 // cumulated weights
+	all  float64
+	s    float64
+	low  float64 // integral's antiderivative where the tail begins
+	high float64 // and where it ends
+}
+
+func newZipf(s float64, n int, seed uint64) *zipf {
+	z := &zipf{rnd: rand.New(rand.NewPCG(seed, 1)), s: s, head: make([]float64, 2048)}
+	sum := 0.0
+	for i := range z.head {
+		sum += math.Pow(float64(i+1), -s)
+		z.head[i] = sum
+	}
+	z.low = z.integral(float64(len(z.head)) + 0.5)
+	z.high = z.integral(float64(n) + 0.5)
+	z.all = sum + z.high - z.low
+	return z
+}
+
+func (z *zipf) integral(x float64) float64 { return math.Pow(x, 1-z.s) / (1 - z.s) }
+
+// share returns the probability of a rank.
+func (z *zipf) share(rank int) float64 { return math.Pow(float64(rank), -z.s) / z.all }
+
+func (z *zipf) draw() int {
+	u := z.rnd.Float64() * z.all
+	sum := z.head[len(z.head)-1]
+	if u < sum {
+		return 1 + sort.SearchFloat64s(z.head, u)
+	}
+	return int(math.Round(math.Pow((z.low+u-sum)*(1-z.s), 1/(1-z.s))))
+}
+
+// hashOf is the hash of the key with a number, which it also names.
+func hashOf(number int) uint64 {
+	hi, lo := bits.Mul64(uint64(number)+0x9e3779b97f4a7c15, 0xd6e8feb86659fd93)
+	return (hi ^ lo) * 0xff51afd7ed558ccd
+}
+
+// keyOf returns the key with a number; it is valid until buf is used again.
+func keyOf(buf []byte, number int) []byte {
+	buf = append(buf[:0], "user:"...)
+	return binary.BigEndian.AppendUint32(buf, uint32(number))
+}
+
+func numberOf(key []byte) int { return int(binary.BigEndian.Uint32(key[len("user:"):])) }
