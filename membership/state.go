@@ -47,6 +47,10 @@ type Server struct {
 	// over must also delete its key here before it is answered, and if that fails is
 	// answered with an error and noted with Missed.
 	Clean bool
+	// Moved says that its keys may have been moved to others and back since the routers
+	// started. The next candidates may then hold old copies of them, which would be read if
+	// it went away once more: a write to it must also delete its key at those.
+	Moved bool
 	// Probation says that reads must be admitted one at a time; see [Cluster.Admit].
 	Probation bool
 	// Share is how much of its full load it may get where there is a choice, per mille, in
@@ -96,7 +100,7 @@ func (c *Cluster) serverLocked(p view.Placed, now time.Time) Server {
 	h := c.pool.State(p.Name)
 	reachable := c.pool.Reachable(p.Name)
 	s := Server{
-		Name: p.Name, Address: p.Address, Weight: p.Weight, Status: p.Status, Health: h,
+		Name: p.Name, Address: p.Address, Weight: p.Weight, Status: p.Status, Health: h, Moved: p.Moved,
 		Probation: h == health.Probation, Share: c.pool.Weight(p.Name, now) / 50 * 50,
 	}
 	switch {

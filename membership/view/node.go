@@ -138,10 +138,17 @@ func (n *Node) build(now time.Time) *View {
 		Servers: make([]Placed, len(n.list)),
 	}
 	for i, s := range n.list {
-		v.Servers[i] = Placed{s, n.status(s.Name, now)}
+		v.Servers[i] = Placed{s, n.status(s.Name, now), n.hasMoved(s.Name)}
 	}
 	v.Digest = digest(n.cfg.Parameters, v.Members())
 	return v
+}
+
+// hasMoved reports whether a server's keys may have been moved before: it takes three
+// decisions to go out and come back. It may be wrong, of one that was only away, twice.
+func (n *Node) hasMoved(server string) bool {
+	d := n.decisions[server]
+	return d != nil && d.N >= 3
 }
 
 // version counts the decisions that hold.

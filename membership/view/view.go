@@ -22,6 +22,9 @@ type Server struct {
 type Placed struct {
 	Server
 	Status Status
+	// Moved says that its keys may have been elsewhere since the routers started: the
+	// servers that held them may still have old copies, which live as long as clients said.
+	Moved bool
 }
 
 // View is what a router acts on. It is never changed.
