@@ -70,10 +70,10 @@ func TestEncoding(t *testing.T) {
 
 // TestSize: what a router says when nothing is wrong is short, and says nothing of servers.
 func TestSize(t *testing.T) {
-	w := newWorld(t, 1, 3, 1000, Config{})
+	w := newWorld(t, 1, 3, 100, Config{})
 	b := Encode(Message{Observers: []Observer{w.routers[0].node.self}})
 	if len(b) > 80 {
-		t.Errorf("%d bytes for a thousand servers that are fine", len(b))
+		t.Errorf("%d bytes for a hundred servers that are fine", len(b))
 	}
 	t.Logf("%d bytes", len(b))
 }

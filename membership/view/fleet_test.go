@@ -155,7 +155,7 @@ func TestEvenPartition(t *testing.T) {
 
 // TestLoss: with a fifth of all messages lost the routers switch within a second.
 func TestLoss(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range uint64(20) {
 		w := newWorld(t, seed, 5, 10, Config{})
 		w.loss = 0.2
 		w.servers["s07"].stopped = true
