@@ -75,7 +75,7 @@ var ours = []struct {
 	{"loadtest", "", "what measures the router must not share its mistakes, nor its loops"},
 	{"e2e", "", "the suites see the program from outside"},
 	{"internal/memcachedtest", "", "real servers are started, not imitated"},
-	{"internal/conformance", "", "one suite judges router and memcached alike"},
+	{"internal/conformance", "internal/memcachedtest", "one suite judges router and memcached alike, and reaches both as test servers are reached"},
 }
 
 func TestImportsWithinTheModule(t *testing.T) {
