@@ -35,6 +35,7 @@ type clientSuite struct {
 func TestClients(t *testing.T) {
 	suites := []clientSuite{
 		{"gomemcache", 18, 3, gomemcacheChecks},
+		{"meta (the tests' own)", 18, 3, metaChecks},
 		{"pymemcache", 46, 3, pymemcacheTests},
 		{"pylibmc", 26, 3, pythonScript("pylibmc", "pylibmc_checks.py")},
 		{"python-memcache", 18, 3, pythonScript("memcache", "python_memcache_checks.py")},
