@@ -70,6 +70,7 @@ var ours = []struct {
 	{"reactor", "", "event loops know bytes, not memcached"},
 	{"backend", "memproto reactor", "a server's connections must not know which client asks, or why this server"},
 	{"router", "backend memproto reactor bounded balance coalesce hotkey", "how keys are placed, who is a member and what is shown are told to it, so that each can change alone"},
+	{"membership", "fresh", "who is in is decided from what is observed, not from how requests are carried"},
 	{"embedded", "memproto", "the stand-in server must be able to disagree with the router about everything but the wire"},
 	{"admin", "backend memproto router", "what is shown is read from the router; nothing is decided here"},
 	{"loadtest", "", "what measures the router must not share its mistakes, nor its loops"},
