@@ -191,8 +191,13 @@ func TestLeaseFruitless(t *testing.T) {
 	d.expire("")
 	d.miss("k", "d", Hold)
 
+	d.now += 200 * ms
+	d.expire("") // fruitless once
 	d.written("k", "")
 	d.miss("k", "e", Hold)
+	d.miss("k", "f", Park)
+	d.now += 200 * ms
+	d.expire("f+") // once again: a write came between
 }
 
 func TestLeaseBounds(t *testing.T) {

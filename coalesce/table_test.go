@@ -104,6 +104,14 @@ func TestFlightsAskForAllThatIsWanted(t *testing.T) {
 	d.ask("k", "needs less", Follower)
 	d.Landed(next, 0)
 	d.carries(next, "wants more comes after needs less")
+
+	d.want = 0
+	f = d.ask("k", "modest", Leader)
+	d.Sent()
+	d.ask("k", "modest too", Follower)
+	if next = d.Landed(f, 0); f.Want() != 0 || next.Want() != 0 {
+		t.Errorf("flights ask for %b and %b, which earlier ones did", f.Want(), next.Want())
+	}
 }
 
 func TestSeal(t *testing.T) {
@@ -165,6 +173,19 @@ func TestFailure(t *testing.T) {
 	if got := d.Stats().Again; got != 3 {
 		t.Errorf("%d tried again, want 3", got)
 	}
+}
+
+// Those whose flight failed go before those who came later.
+func TestFailureKeepsOrder(t *testing.T) {
+	d := newDesk(t, Config{})
+	f := d.ask("k", "a", Leader)
+	d.ask("k", "b", Follower)
+	d.Sent()
+	d.ask("k", "c", Follower)
+	again := d.Failed(f, 0)
+	d.carries(f, "")
+	d.Landed(again, 0)
+	d.carries(again, "a b c")
 }
 
 // A sealed flight that fails is led anew, and stays sealed.
