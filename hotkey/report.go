@@ -20,8 +20,8 @@ type Key struct {
 	Bytes  float64       // of values, both ways
 	// BytesShare is the share of all bytes, 0 to 1.
 	BytesShare float64
-	// Trend is between -1 and 1: how the rate of the last second compares with that of
-	// the last ten. 1 is new, 0 is steady, -1 has stopped.
+	// Trend is between -1 and 1: how the rate compares with one that is smoothed over ten
+	// times as long. 1 is new, 0 is steady, -1 has stopped.
 	Trend float64
 }
 

@@ -203,6 +203,7 @@ func TestNamesBelong(t *testing.T) {
 		if i%1000 != 0 {
 			continue
 		}
+		checkNames(t, s)
 		for _, e := range topOf(s, maxNames) {
 			if hashOf(numberOf(e.Key)) != e.Hash {
 				t.Fatalf("key %d has the hash %x", numberOf(e.Key), e.Hash)
@@ -211,6 +212,23 @@ func TestNamesBelong(t *testing.T) {
 				t.Fatalf("key %d is named and has no slot", numberOf(e.Key))
 			}
 		}
+	}
+}
+
+// checkNames checks that slots and names point to each other.
+func checkNames(t *testing.T, s *Sketch) {
+	t.Helper()
+	named := 0
+	for slot, n := range s.named {
+		if n == 0 {
+			continue
+		}
+		if named++; int(n) > len(s.names) || int(s.names[n-1].slot) != slot {
+			t.Fatalf("slot %d has name %d of %d, which is not its own", slot, n, len(s.names))
+		}
+	}
+	if named != len(s.names) {
+		t.Fatalf("%d slots have %d names", named, len(s.names))
 	}
 }
 
