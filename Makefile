@@ -19,6 +19,7 @@ build: ## build bin/cacherouter
 
 test: test-deps lint ## the whole suite; installs the Debian packages it needs when run as root
 	$(GO) test -race -timeout 14m ./...
+	cd bench/placement && $(GO) vet ./... && $(GO) test ./...
 
 test-deps: ## install real memcached and the real clients, where apt-get and root are at hand
 	./scripts/install-test-deps.sh
