@@ -285,6 +285,11 @@ func TestManyHotKeys(t *testing.T) {
 	if s.Heat().Len() != 0 {
 		t.Errorf("%d are hot", s.Heat().Len())
 	}
+	s.each = nil
+	s.run(20 * second)
+	if len(s.tracks) != 0 {
+		t.Errorf("%d are followed still", len(s.tracks))
+	}
 }
 
 func TestConfig(t *testing.T) {

@@ -110,6 +110,17 @@ func TestNearIsBounded(t *testing.T) {
 	}
 }
 
+// What was overwritten is gone, even if what is there now looks like the key.
+func TestNearOverwritten(t *testing.T) {
+	d := newNearDesk(t, NearConfig{Bytes: 4096, TTL: second})
+	d.store("pad", "")
+	d.store("\x01", "value")
+	for range 4096 / 512 {
+		d.store("other", strings.Repeat("\x01", 512))
+	}
+	d.has("\x01", "")
+}
+
 // Two keys with one hash do not get each other's values.
 func TestNearSameHash(t *testing.T) {
 	d := newNearDesk(t, NearConfig{Bytes: 4096, TTL: second})
@@ -144,7 +155,8 @@ func TestNearModel(t *testing.T) {
 			case 0:
 				tokens[key] = n.Begin(hash, now)
 			case 1:
-				value := bytes.Repeat([]byte{key + 'a'}, rapid.IntRange(0, 512).Draw(rt, "size"))
+				// The value looks like the next key, in case it is taken for one.
+				value := bytes.Repeat([]byte{(key + 1) % 10}, rapid.IntRange(0, 512).Draw(rt, "size"))
 				if n.Fill(tokens[key], []byte{key}, value) {
 					model[key] = copied{value, tokens[key].at + 100}
 				}

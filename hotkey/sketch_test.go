@@ -169,6 +169,7 @@ func TestLongKeys(t *testing.T) {
 	for range 1000 {
 		s.Touch(999, []byte(long+"999beyond"))
 	}
+	checkNames(t, s)
 	top := topOf(s, 2)
 	if string(top[0].Key) != long+"999" {
 		t.Errorf("an overlong key is named %q", top[0].Key)
@@ -186,6 +187,31 @@ func TestCountsSaturate(t *testing.T) {
 	}
 	if top := topOf(s, 1); top[0].Count != math.MaxUint32 {
 		t.Errorf("counts %d", top[0].Count)
+	}
+}
+
+// A bucket full of hot keys stays theirs, however many cold ones come.
+func TestColdKeysDoNotDisplace(t *testing.T) {
+	s := NewSketch(1)
+	var inBucket []uint64
+	for h := uint64(0); len(inBucket) < 5000; h++ {
+		if _, at := s.place(h); at == 7 {
+			inBucket = append(inBucket, h)
+		}
+	}
+	hot, cold := inBucket[:numSlots], inBucket[numSlots:]
+	for i, h := range hot {
+		for range 200 + i {
+			s.Touch(h, []byte("hot"))
+		}
+	}
+	for _, h := range cold {
+		s.Touch(h, []byte("cold"))
+	}
+	for i, h := range hot {
+		if c := s.Touch(h, []byte("hot")); c < uint32(199+i) || c > uint32(201+i) {
+			t.Errorf("hot key %d counts %d of %d", i, c, 201+i)
+		}
 	}
 }
 
