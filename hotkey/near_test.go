@@ -113,7 +113,7 @@ func TestNearIsBounded(t *testing.T) {
 // What was overwritten is gone, even if what is there now looks like the key.
 func TestNearOverwritten(t *testing.T) {
 	d := newNearDesk(t, NearConfig{Bytes: 4096, TTL: second})
-	d.store("pad", "")
+	d.store("pad", "longer than a key")
 	d.store("\x01", "value")
 	for range 4096 / 512 {
 		d.store("other", strings.Repeat("\x01", 512))
