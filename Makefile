@@ -6,7 +6,7 @@ GO ?= go
 STATICCHECK ?= $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 30s
 
-.PHONY: help run build test test-deps lint fmt fuzz bench bench-peers clean
+.PHONY: help run build test test-deps lint fmt fuzz bench bench-peers bench-protocols clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ bench: ## micro-benchmarks with allocations
 
 bench-peers: ## compare with nutcracker and plain memcached on this machine
 	$(GO) run ./loadtest peers
+
+bench-protocols: ## what meta, binary and TLS cost, against text and a TLS echo
+	$(GO) run ./loadtest protocols
 
 clean: ## remove what build made
 	rm -rf bin

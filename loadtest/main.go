@@ -4,6 +4,7 @@
 //
 //	go run ./loadtest run --target 127.0.0.1:11311
 //	go run ./loadtest peers
+//	go run ./loadtest protocols
 package main
 
 import (
@@ -18,8 +19,10 @@ import (
 )
 
 type commands struct {
-	Run   runCommand   `cmd:"" help:"Offer a closed-loop load to one target."`
-	Peers peersCommand `cmd:"" help:"Compare the router with nutcracker, in turns on the same memcached servers."`
+	Run       runCommand       `cmd:"" help:"Offer a closed-loop load to one target."`
+	Peers     peersCommand     `cmd:"" help:"Compare the router with nutcracker, in turns on the same memcached servers."`
+	Protocols protocolsCommand `cmd:"" help:"Compare what text, meta, binary and TLS cost the router."`
+	Echo      echoCommand      `cmd:"" hidden:"" help:"Answer what protocols asks, for comparison."`
 }
 
 func main() {

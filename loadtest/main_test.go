@@ -41,13 +41,13 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 
 func TestRunPrintsATable(t *testing.T) {
 	server := memcachedtest.Start(t)
-	text, err := command(t, "run", "--target", server.Addr(), "-n", "1100", "-c", "4", "-p", "3",
+	text, err := command(t, "run", "--target", server.Addr(), "-n", "1100", "-c", "4", "-p", "3", "--protocol", "meta",
 		"--pid", fmt.Sprint(server.PID())).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	for _, want := range []string{
-		server.Addr() + ", 4 connections, pipeline 3", "1100 requests", "0 errors, 0 wrong, 0 lost",
+		server.Addr() + ", meta protocol, 4 connections, pipeline 3", "1100 requests", "0 errors, 0 wrong, 0 lost",
 		"requests/s", "p50", "us of CPU",
 	} {
 		if !strings.Contains(string(text), want) {
@@ -90,6 +90,9 @@ func TestFailuresEndWithAMessageAndStatusOne(t *testing.T) {
 	f("a load needs a duration or a number of requests", "run", "--target", memcachedtest.Start(t).Addr(), "-d", "0s")
 	f("nosuchload", "peers", "--only", "nosuchload")
 	f("cannot start cacherouter", "peers", "--ours", "/nonexistent/router")
+	f("cannot start cacherouter", "protocols", "--router", "/nonexistent/router")
+	f("cannot use certificate", "echo", "--cert", "/nonexistent", "--key", "/nonexistent")
+	f("udp", "run", "--protocol", "udp")
 }
 
 func TestInterruptPrintsWhatWasMeasured(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cacherouter/loadtest/peers"
+	"cacherouter/loadtest/process"
 )
 
 // peersCommand is the flags of "peers".
@@ -83,7 +84,7 @@ func build(ctx context.Context, dir string) (string, error) {
 	return path, nil
 }
 
-func (c *peersCommand) config(layout peers.Layout) peers.Config {
+func (c *peersCommand) config(layout process.Layout) peers.Config {
 	config := peers.Config{
 		Ours: c.Ours, Against: c.Against, RouterArgs: c.RouterArgs,
 		Pairs: c.Pairs, Duration: c.Duration, Warmup: c.Warmup, Layout: layout,
@@ -106,7 +107,7 @@ func (c *peersCommand) wants(load string) bool {
 // measure compares in each layout. Idle clients cost the same in all, so they come with the first.
 func (c *peersCommand) measure(ctx context.Context) (reports []*peers.Report, err error) {
 	for i, layout := range c.Pin {
-		config := c.config(peers.Layout(layout))
+		config := c.config(process.Layout(layout))
 		if len(config.Shapes) == 0 && i > 0 {
 			break
 		}

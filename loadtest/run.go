@@ -21,6 +21,7 @@ import (
 // runCommand is the flags of "run".
 type runCommand struct {
 	Target   string        `default:"127.0.0.1:11311" help:"Address host:port or unix:/path of a memcached or a router."`
+	Protocol load.Protocol `default:"text" enum:"text,meta,binary" help:"How requests are spelled: text, meta or binary."`
 	Conns    int           `default:"50" short:"c" help:"Connections."`
 	Pipeline int           `default:"1" short:"p" help:"Requests that a connection sends at once before it waits."`
 	Keys     int           `default:"10000" help:"Number of keys."`
@@ -37,7 +38,7 @@ type runCommand struct {
 
 func (c *runCommand) plan() load.Plan {
 	return load.Plan{
-		Target: c.Target, Connections: c.Conns, Pipeline: c.Pipeline, Keys: c.Keys, ValueSize: c.Size,
+		Target: c.Target, Protocol: c.Protocol, Connections: c.Conns, Pipeline: c.Pipeline, Keys: c.Keys, ValueSize: c.Size,
 		Sets: c.Ratio.sets, Gets: c.Ratio.gets, Lanes: c.Threads, Seed: c.Seed,
 	}
 }
@@ -113,8 +114,8 @@ func (c *runCommand) print(out io.Writer, o outcome) error {
 func (o outcome) writeText(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	p, l := o.Plan, o.Latency
-	fmt.Fprintf(w, "target\t%s, %d connections, pipeline %d, %d keys, %d-byte values, sets:gets %d:%d\n",
-		p.Target, p.Connections, p.Pipeline, p.Keys, p.ValueSize, p.Sets, p.Gets)
+	fmt.Fprintf(w, "target\t%s, %s protocol, %d connections, pipeline %d, %d keys, %d-byte values, sets:gets %d:%d\n",
+		p.Target, p.Protocol, p.Connections, p.Pipeline, p.Keys, p.ValueSize, p.Sets, p.Gets)
 	fmt.Fprintf(w, "sent\t%d requests in %.2f s: %d gets, %d sets\n", o.Requests(), o.Seconds, o.Gets, o.Sets)
 	fmt.Fprintf(w, "answered\t%d hits, %d misses, %d stored\n", o.Hits, o.Misses, o.Stored)
 	fmt.Fprintf(w, "failed\t%d errors, %d wrong, %d lost\n", o.Errors, o.Wrong, o.Lost)

@@ -33,7 +33,7 @@ func (c *client) waiting() int { return len(c.asked) - c.next }
 
 // compose makes the next batch from what next yields, up to n requests. It reports whether there
 // is anything to send.
-func (c *client) compose(k *keyspace, n int, next func() (call, bool), counts *Counts) bool {
+func (c *client) compose(d dialect, n int, next func() (call, bool), counts *Counts) bool {
 	c.asked, c.next, c.out, c.sent = c.asked[:0], 0, c.out[:0], 0
 	for range n {
 		q, ok := next()
@@ -43,10 +43,10 @@ func (c *client) compose(k *keyspace, n int, next func() (call, bool), counts *C
 		c.asked = append(c.asked, q)
 		if q.op == opGet {
 			counts.Gets++
-			c.out = k.appendGet(c.out, q.key)
+			c.out = d.appendGet(c.out, q.key)
 		} else {
 			counts.Sets++
-			c.out = k.appendSet(c.out, q.key)
+			c.out = d.appendSet(c.out, q.key)
 		}
 	}
 	return len(c.asked) > 0
@@ -54,16 +54,17 @@ func (c *client) compose(k *keyspace, n int, next func() (call, bool), counts *C
 
 // consume takes the whole replies at the start of buf and has each of them judged. It returns the
 // bytes taken, and how long the rest must grow to hold a whole reply, 0 when that is not known.
-func (c *client) consume(buf []byte, judge func(call, reply)) (taken, want int, err error) {
+func (c *client) consume(d dialect, buf []byte, judge func(call, reply)) (taken, want int, err error) {
 	for taken < len(buf) {
-		r, n, more, err := scanReply(buf[taken:])
-		if err != nil || n == 0 {
-			return taken, more, err
-		}
 		if c.waiting() == 0 {
 			return taken, 0, strange(buf[taken:])
 		}
-		judge(c.asked[c.next], r)
+		q := c.asked[c.next]
+		r, n, more, err := d.scan(buf[taken:], q)
+		if err != nil || n == 0 {
+			return taken, more, err
+		}
+		judge(q, r)
 		c.next++
 		taken += n
 	}

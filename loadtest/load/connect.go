@@ -17,7 +17,30 @@ import (
 // patience bounds one connect, the greeting, and later each batch of requests.
 const patience = 10 * time.Second
 
-func dial(ctx context.Context, target string) (net.Conn, error) {
+// dial connects to the plan's target and wraps the connection.
+func dial(ctx context.Context, p Plan) (net.Conn, error) {
+	conn, err := dialPlain(ctx, p.Target)
+	if err != nil || p.Wrap == nil {
+		return conn, err
+	}
+	conn.SetDeadline(time.Now().Add(patience))
+	wrapped, err := p.Wrap(conn)
+	if err != nil {
+		conn.Close()
+		return nil, unusable(p.Target, err)
+	}
+	return wrapped, nil
+}
+
+func dialPlain(ctx context.Context, target string) (net.Conn, error) {
+	conn, err := dialSocket(ctx, target)
+	if err != nil {
+		return nil, unusable(target, err)
+	}
+	return conn, nil
+}
+
+func dialSocket(ctx context.Context, target string) (net.Conn, error) {
 	d := net.Dialer{Timeout: patience}
 	if path, ok := strings.CutPrefix(target, "unix:"); ok {
 		return d.DialContext(ctx, "unix", path)
@@ -25,12 +48,14 @@ func dial(ctx context.Context, target string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", target)
 }
 
-// greet makes sure that target answers a version request as memcached does.
-func greet(ctx context.Context, target string) error {
-	conn, err := dial(ctx, target)
+// greet makes sure that the target answers a version request of the text protocol as memcached
+// does.
+func greet(ctx context.Context, p Plan) error {
+	conn, err := dial(ctx, p)
 	if err != nil {
-		return unusable(target, err)
+		return err
 	}
+	target := p.Target
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(patience))
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -50,9 +75,9 @@ func greet(ctx context.Context, target string) error {
 // connect dials target and takes the socket out of the Go runtime's poller, which would otherwise
 // be woken for every reply too.
 func connect(ctx context.Context, target string) (fd int, err error) {
-	conn, err := dial(ctx, target)
+	conn, err := dialPlain(ctx, target)
 	if err != nil {
-		return -1, unusable(target, err)
+		return -1, err
 	}
 	defer conn.Close()
 	raw, err := conn.(syscall.Conn).SyscallConn()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,42 +14,43 @@ import (
 )
 
 const (
-	readSize   = 64 << 10
 	pollEvery  = 50 * time.Millisecond // how often a lane looks for batches that are late
 	eventBatch = 256
 )
 
-var errLate = errors.New("no reply in time")
+var (
+	errLate   = errors.New("no reply in time")
+	errClosed = fmt.Errorf("connection closed by the other side: %w", io.ErrUnexpectedEOF)
+)
 
 // lane is one thread that drives its share of the connections: one wait per turn, one read for
 // each ready connection, one write for each batch.
 type lane struct {
+	inbox   // its time is set once a turn, since origin
 	poll    int
 	clients []*client
-	keys    *keyspace
-	depth   int
-	buf     []byte
+	batch   int // requests
 	events  []unix.EpollEvent
 	origin  time.Time
 	limit   time.Duration // how long a batch may take
 
-	tally *tally
 	next  source
-	now   int64 // set once a turn, nanoseconds since origin
 	check int64 // when to look for batches that are out of patience
 	busy  int   // clients that wait for replies
 }
 
-func newLane(keys *keyspace, depth int) (*lane, error) {
+func newLane(k *keyspace, d dialect, batch int) (*lane, error) {
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create epoll descriptor: %w", err)
 	}
 	return &lane{
-		poll: poll, keys: keys, depth: depth, origin: time.Now(), limit: patience,
-		buf: make([]byte, readSize), events: make([]unix.EpollEvent, eventBatch),
+		inbox: newInbox(k, d), poll: poll, batch: batch, origin: time.Now(), limit: patience,
+		events: make([]unix.EpollEvent, eventBatch),
 	}, nil
 }
+
+func (l *lane) depth(n int) { l.batch = n }
 
 // adopt adds a connected non-blocking socket. The lane owns it from here on.
 func (l *lane) adopt(fd int) error {
@@ -83,12 +83,7 @@ func (l *lane) offer(next source, stop *atomic.Bool) *tally {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	l.tally, l.busy = newTally(), 0
-	l.next = func() (call, bool) {
-		if stop.Load() {
-			return call{}, false
-		}
-		return next()
-	}
+	l.next = next.until(stop)
 	l.now = l.clock()
 	for _, c := range l.clients {
 		if !c.closed {
@@ -105,7 +100,7 @@ func (l *lane) clock() int64 { return int64(time.Since(l.origin)) }
 
 // ask composes and writes a batch for an idle client.
 func (l *lane) ask(c *client) {
-	if !c.compose(l.keys, l.depth, l.next, &l.tally.Counts) {
+	if !c.compose(l.speaks, l.batch, l.next, &l.tally.Counts) {
 		return
 	}
 	l.busy++
@@ -156,7 +151,7 @@ func (l *lane) readable(c *client) {
 		l.drop(c, fmt.Errorf("cannot read reply: %w", err))
 		return
 	case n == 0:
-		l.drop(c, fmt.Errorf("connection closed by the other side: %w", io.ErrUnexpectedEOF))
+		l.drop(c, errClosed)
 		return
 	}
 	if err := l.digest(c, n); err != nil {
@@ -169,39 +164,6 @@ func (l *lane) readable(c *client) {
 		c.next = 0
 		l.ask(c)
 	}
-}
-
-// space is where the next read of c goes: the lane's buffer, or behind what c already holds.
-func (l *lane) space(c *client) []byte {
-	if len(c.in) == 0 {
-		return l.buf
-	}
-	return c.in[len(c.in):cap(c.in)]
-}
-
-// digest consumes the n bytes just read into space(c) and keeps what is left for the next read.
-func (l *lane) digest(c *client, n int) error {
-	data := l.buf
-	if len(c.in) > 0 {
-		data = c.in[:cap(c.in)]
-	}
-	data = data[:len(c.in)+n]
-	taken, want, err := l.consume(c, data)
-	rest := data[taken:]
-	room := max(want, 2*len(rest), 4<<10)
-	if len(rest) > 0 && cap(c.in) < room {
-		c.in = slices.Grow([]byte(nil), room)
-	}
-	c.in = append(c.in[:0], rest...)
-	return err
-}
-
-func (l *lane) consume(c *client, data []byte) (taken, want int, err error) {
-	waited := time.Duration(l.now - c.since)
-	return c.consume(data, func(q call, r reply) {
-		l.tally.took(waited)
-		l.tally.judge(l.keys, q, r)
-	})
 }
 
 // write sends what it can of c's batch; the rest waits until the socket is writable.
@@ -230,14 +192,10 @@ func (l *lane) writable(c *client) {
 
 // drop closes a connection that is of no more use; what it waited for is lost.
 func (l *lane) drop(c *client, why error) {
-	if l.tally.firstBroken == nil {
-		l.tally.firstBroken = why
-	}
 	if c.waiting() > 0 {
 		l.busy--
 	}
-	l.tally.Lost += uint64(c.waiting())
-	c.asked, c.next, c.closed = nil, 0, true
+	l.lose(c, why)
 	unix.Close(c.fd)
 }
 

@@ -13,6 +13,7 @@ package load
 import (
 	"errors"
 	"fmt"
+	"net"
 	"time"
 )
 
@@ -24,23 +25,30 @@ const (
 	maxValue       = 1 << 20
 )
 
-// Plan describes one load. Every field but Lanes must be set; DefaultPlan has usable values.
+// Plan describes one load. Every field but Protocol, Lanes and Wrap must be set; DefaultPlan has
+// usable values.
 type Plan struct {
-	Target      string // "host:port", or "unix:/path/to/socket"
-	Connections int    // clients connected for the whole load
-	Pipeline    int    // requests in one batch of one connection; 1 is no pipelining
-	Keys        int    // size of the key space; requests choose among them uniformly
-	ValueSize   int    // bytes in each value
-	Sets        int    // share of sets in the mix, against Gets
-	Gets        int    // share of gets in the mix, against Sets
-	Lanes       int    // event loops (threads) that drive the connections; 0 means 1
-	Seed        uint64 // seed of the request mix; the same seed offers the same requests
+	Target      string   // "host:port", or "unix:/path/to/socket"
+	Protocol    Protocol // empty is Text
+	Connections int      // clients connected for the whole load
+	Pipeline    int      // requests in one batch of one connection; 1 is no pipelining
+	Keys        int      // size of the key space; requests choose among them uniformly
+	ValueSize   int      // bytes in each value
+	Sets        int      // share of sets in the mix, against Gets
+	Gets        int      // share of gets in the mix, against Sets
+	Lanes       int      // event loops (threads) that drive the connections; 0 means 1
+	Seed        uint64   // seed of the request mix; the same seed offers the same requests
+
+	// Wrap, when set, is given each connection after it was made and returns what to speak over, such
+	// as a TLS client after its handshake; an error ends the Dial. Connections are then driven by a
+	// goroutine each instead of the lanes, which costs the generator more.
+	Wrap func(net.Conn) (net.Conn, error) `json:"-"`
 }
 
 // DefaultPlan is 50 connections without pipelining, 100-byte values and one set to ten gets.
 func DefaultPlan(target string) Plan {
 	return Plan{
-		Target: target, Connections: 50, Pipeline: 1, Keys: 10_000, ValueSize: 100,
+		Target: target, Protocol: Text, Connections: 50, Pipeline: 1, Keys: 10_000, ValueSize: 100,
 		Sets: 1, Gets: 10, Lanes: 1, Seed: 1,
 	}
 }
@@ -58,6 +66,9 @@ func (p Plan) validate() error {
 	}
 	if p.Sets+p.Gets == 0 || p.Sets < 0 || p.Gets < 0 {
 		return fmt.Errorf("cannot mix sets and gets %d:%d", p.Sets, p.Gets)
+	}
+	if err := p.Protocol.validate(); err != nil {
+		return err
 	}
 	for _, f := range []struct {
 		name          string

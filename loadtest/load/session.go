@@ -14,8 +14,17 @@ import (
 // Session is a set of connections to one target, ready to run loads over. Its methods must not be
 // called concurrently.
 type Session struct {
-	plan  Plan
-	lanes []*lane
+	plan    Plan
+	drivers []driver
+}
+
+// driver offers load over the connections it owns: a lane over many, a stream over one.
+type driver interface {
+	// offer sends what next yields until it yields nothing or stop is set, and waits for the
+	// replies that are then outstanding.
+	offer(next source, stop *atomic.Bool) *tally
+	depth(requests int) // of the batches from now on
+	close()
 }
 
 // Dial connects all clients of p and checks that a memcached answers. It does not count as load:
@@ -24,51 +33,69 @@ func Dial(ctx context.Context, p Plan) (*Session, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	if err := greet(ctx, p.Target); err != nil {
+	if err := greet(ctx, p); err != nil {
 		return nil, err
 	}
 	s := &Session{plan: p}
+	join := s.joinLanes
+	if p.Wrap != nil {
+		join = s.joinStreams
+	}
 	keys := newKeyspace(p.Keys, p.ValueSize)
-	for i := range min(max(p.Lanes, 1), p.Connections) {
-		l, err := newLane(keys, p.Pipeline)
-		if err != nil {
-			s.Close()
-			return nil, err
-		}
-		s.lanes = append(s.lanes, l)
-		for range share(p.Connections, i, min(max(p.Lanes, 1), p.Connections)) {
-			if err := join(ctx, l, p.Target); err != nil {
-				s.Close()
-				return nil, err
-			}
-		}
+	if err := join(ctx, keys, p.Protocol.dialect(keys)); err != nil {
+		s.Close()
+		return nil, err
 	}
 	return s, nil
 }
 
-func join(ctx context.Context, l *lane, target string) error {
-	fd, err := connect(ctx, target)
-	if err != nil {
-		return err
+func (s *Session) joinLanes(ctx context.Context, k *keyspace, d dialect) error {
+	lanes := min(max(s.plan.Lanes, 1), s.plan.Connections)
+	for i := range lanes {
+		l, err := newLane(k, d, s.plan.Pipeline)
+		if err != nil {
+			return err
+		}
+		s.drivers = append(s.drivers, l)
+		for range share(s.plan.Connections, i, lanes) {
+			fd, err := connect(ctx, s.plan.Target)
+			if err == nil {
+				err = l.adopt(fd)
+			}
+			if err != nil {
+				return err
+			}
+		}
 	}
-	return l.adopt(fd)
+	return nil
+}
+
+func (s *Session) joinStreams(ctx context.Context, k *keyspace, d dialect) error {
+	for range s.plan.Connections {
+		conn, err := dial(ctx, s.plan)
+		if err != nil {
+			return err
+		}
+		s.drivers = append(s.drivers, newStream(k, d, conn, s.plan.Pipeline))
+	}
+	return nil
 }
 
 // Close closes all connections.
 func (s *Session) Close() {
-	for _, l := range s.lanes {
-		l.close()
+	for _, d := range s.drivers {
+		d.close()
 	}
-	s.lanes = nil
+	s.drivers = nil
 }
 
 // Fill sets every key once, pipelined, so that later gets hit.
 func (s *Session) Fill(ctx context.Context) (Result, error) {
-	for _, l := range s.lanes {
-		l.depth = max(s.plan.Pipeline, fillDepth(s.plan.ValueSize))
-		defer func() { l.depth = s.plan.Pipeline }()
+	for _, d := range s.drivers {
+		d.depth(max(s.plan.Pipeline, fillDepth(s.plan.ValueSize)))
+		defer d.depth(s.plan.Pipeline)
 	}
-	return s.offer(ctx, 0, func(lane int) source { return sweep(s.plan, lane, len(s.lanes)) })
+	return s.offer(ctx, 0, func(i int) source { return sweep(s.plan, i, len(s.drivers)) })
 }
 
 // fillDepth keeps a batch of sets near 64 KiB.
@@ -82,17 +109,17 @@ func (s *Session) Run(ctx context.Context, x Extent) (Result, error) {
 	if err := x.validate(); err != nil {
 		return Result{}, err
 	}
-	return s.offer(ctx, x.Duration, func(lane int) source {
+	return s.offer(ctx, x.Duration, func(i int) source {
 		if x.Requests <= 0 {
-			return mix(s.plan, lane, -1)
+			return mix(s.plan, i, -1)
 		}
-		return mix(s.plan, lane, share(x.Requests, lane, len(s.lanes)))
+		return mix(s.plan, i, share(x.Requests, i, len(s.drivers)))
 	})
 }
 
-// offer lets every lane send what its source yields.
+// offer lets every driver send what its source yields.
 func (s *Session) offer(ctx context.Context, d time.Duration, from func(lane int) source) (Result, error) {
-	if len(s.lanes) == 0 {
+	if len(s.drivers) == 0 {
 		return Result{}, errors.New("cannot load: session is closed")
 	}
 	var stop atomic.Bool
@@ -100,11 +127,11 @@ func (s *Session) offer(ctx context.Context, d time.Duration, from func(lane int
 	if d > 0 {
 		defer time.AfterFunc(d, func() { stop.Store(true) }).Stop()
 	}
-	tallies := make([]*tally, len(s.lanes))
+	tallies := make([]*tally, len(s.drivers))
 	begin := time.Now()
 	var running sync.WaitGroup
-	for i, l := range s.lanes {
-		running.Go(func() { tallies[i] = l.offer(from(i), &stop) })
+	for i, d := range s.drivers {
+		running.Go(func() { tallies[i] = d.offer(from(i), &stop) })
 	}
 	running.Wait()
 	took := time.Since(begin)

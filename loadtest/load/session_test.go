@@ -34,6 +34,9 @@ func open(t *testing.T, p Plan) *Session {
 	return s
 }
 
+// asIs wraps nothing, but has a connection driven by a goroutine.
+func asIs(conn net.Conn) (net.Conn, error) { return conn, nil }
+
 func TestCountsAgreeWithTheServersOwn(t *testing.T) {
 	f := func(name string, change func(*Plan), x Extent) {
 		t.Helper()
@@ -75,6 +78,14 @@ func TestCountsAgreeWithTheServersOwn(t *testing.T) {
 	f("fewer requests than connections", func(p *Plan) { p.Connections = 20 }, Extent{Requests: 3})
 	f("large values", func(p *Plan) { p.ValueSize, p.Keys, p.Sets = 300_000, 20, 10 }, Extent{Requests: 300})
 	f("empty values", func(p *Plan) { p.ValueSize = 0 }, Extent{Requests: 500})
+	for _, protocol := range []Protocol{"", Meta, Binary} {
+		speak := func(p *Plan) { p.Protocol = protocol }
+		name := "protocol " + string(protocol)
+		f(name, speak, Extent{Requests: 5003})
+		f(name+", large values", func(p *Plan) { speak(p); p.ValueSize, p.Keys, p.Sets = 300_000, 20, 10 }, Extent{Requests: 300})
+		f(name+", empty values", func(p *Plan) { speak(p); p.ValueSize = 0 }, Extent{Requests: 500})
+		f(name+", wrapped", func(p *Plan) { speak(p); p.Wrap = asIs }, Extent{Requests: 5003})
+	}
 }
 
 func TestUnixSocket(t *testing.T) {
@@ -317,7 +328,7 @@ func TestStuckServerLosesRequestsAfterThePatience(t *testing.T) {
 	stuck := make(chan struct{})
 	defer close(stuck)
 	s := open(t, small(serve(t, "tcp", "127.0.0.1:0", func(request) string { <-stuck; return "" })))
-	s.lanes[0].limit = 100 * time.Millisecond
+	s.drivers[0].(*lane).limit = 100 * time.Millisecond
 	r, err := s.Run(t.Context(), Extent{Requests: 1000})
 	if r.Lost != r.Requests() || r.Lost != 32 {
 		t.Errorf("counts %+v, want 32 requests and all of them lost", r.Counts)

@@ -2,11 +2,24 @@
 
 package load
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"sync/atomic"
+)
 
 // source yields the requests of one lane, and false when there are no more. It is called by that
 // lane only.
 type source func() (call, bool)
+
+// until yields what s yields until stop is set.
+func (s source) until(stop *atomic.Bool) source {
+	return func() (call, bool) {
+		if stop.Load() {
+			return call{}, false
+		}
+		return s()
+	}
+}
 
 // mix yields left requests, endlessly when left is negative: sets and gets in the plan's ratio, of
 // keys chosen uniformly.

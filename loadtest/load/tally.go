@@ -3,6 +3,7 @@
 package load
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -63,7 +64,7 @@ func describeWrong(k *keyspace, q call, r reply) string {
 	if r.kind == replyHit {
 		got += " " + string(r.data[:min(len(r.data), shownOfReply)])
 	}
-	return asked + string(k.key(q.key)) + " was answered " + got
+	return asked + string(k.key(q.key)) + " was answered " + strconv.Quote(got)
 }
 
 // add merges o into t.

@@ -84,12 +84,12 @@ func TestMergedTalliesEqualOne(t *testing.T) {
 	})
 }
 
-func TestScanReply(t *testing.T) {
+func TestScanText(t *testing.T) {
 	f := func(in string, kind replyKind, taken int) {
 		t.Helper()
-		r, n, _, err := scanReply([]byte(in))
+		r, n, _, err := text{}.scan([]byte(in), call{})
 		if err != nil || r.kind != kind || n != taken {
-			t.Errorf("scanReply(%q) = kind %d, %d bytes, %v; want kind %d, %d bytes", in, r.kind, n, err, kind, taken)
+			t.Errorf("scan(%q) = kind %d, %d bytes, %v; want kind %d, %d bytes", in, r.kind, n, err, kind, taken)
 		}
 	}
 	f("END\r\n", replyMiss, 5)
@@ -103,11 +103,11 @@ func TestScanReply(t *testing.T) {
 	f("VALUE k 0 5 99\r\na", 0, 0)
 }
 
-func TestScanReplyRefusesWhatMemcachedNeverSays(t *testing.T) {
+func TestScanTextRefusesWhatMemcachedNeverSays(t *testing.T) {
 	f := func(in string) {
 		t.Helper()
-		if r, n, _, err := scanReply([]byte(in)); err == nil {
-			t.Errorf("scanReply(%q) = %+v, %d bytes; want an error", in, r, n)
+		if r, n, _, err := (text{}).scan([]byte(in), call{}); err == nil {
+			t.Errorf("scan(%q) = %+v, %d bytes; want an error", in, r, n)
 		}
 	}
 	f("HTTP/1.1 400 Bad Request\r\n")
@@ -124,7 +124,7 @@ func TestHoldsOnlyTheValueOfTheKey(t *testing.T) {
 		size := rapid.IntRange(1, 200).Draw(t, "size")
 		k := newKeyspace(20, size)
 		i := rapid.Uint32Range(0, 19).Draw(t, "key")
-		request := k.appendSet(nil, i)
+		request := newText(k).appendSet(nil, i)
 		value := request[bytes.IndexByte(request, '\n')+1 : len(request)-2]
 		if !k.holds(i, reply{key: k.key(i), data: value}) {
 			t.Fatalf("value %q of %s is not accepted", value, k.key(i))
@@ -153,7 +153,7 @@ func TestRepliesAreTheSameHoweverTheyAreSplit(t *testing.T) {
 		asked = append(asked, call{opGet, i}, call{opSet, i}, call{opGet, i})
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		l := &lane{keys: k, buf: make([]byte, readSize), tally: newTally()}
+		l := newInbox(k, newText(k))
 		c := &client{asked: slices.Clone(asked)}
 		for rest := stream; len(rest) > 0; {
 			n := copy(l.space(c), rest[:rapid.IntRange(1, len(rest)).Draw(t, "read")])
@@ -198,25 +198,6 @@ func TestSweepsTogetherVisitEachKeyOnce(t *testing.T) {
 	}
 }
 
-func TestARequestAllocatesNothing(t *testing.T) {
-	k := newKeyspace(100, 100)
-	l := &lane{keys: k, buf: make([]byte, readSize), tally: newTally()}
-	next := mix(Plan{Keys: 1, Sets: 0, Gets: 1}, 0, -1)
-	answer := append([]byte("VALUE "), k.key(0)...)
-	answer = append(append(answer, " 0 100\r\n"...), k.head(0)...)
-	answer = append(append(answer, k.filler...), afterValue...)
-	c := &client{}
-	got := testing.AllocsPerRun(1000, func() {
-		c.compose(k, 1, next, &l.tally.Counts)
-		if err := l.digest(c, copy(l.space(c), answer)); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if got != 0 || l.tally.Hits != l.tally.Gets {
-		t.Errorf("%v allocations per request, %d hits of %d gets", got, l.tally.Hits, l.tally.Gets)
-	}
-}
-
 func TestPlansThatCannotBeRun(t *testing.T) {
 	f := func(change func(*Plan), want string) {
 		t.Helper()
@@ -227,6 +208,7 @@ func TestPlansThatCannotBeRun(t *testing.T) {
 		}
 	}
 	f(func(p *Plan) { p.Target = "" }, "target")
+	f(func(p *Plan) { p.Protocol = "http" }, "protocol")
 	f(func(p *Plan) { p.Connections = 0 }, "connections")
 	f(func(p *Plan) { p.Pipeline = maxPipeline + 1 }, "pipeline")
 	f(func(p *Plan) { p.Keys = 0 }, "keys")

@@ -1,13 +1,8 @@
 //go:build linux
 
 // Package peers compares what two memcached proxies cost, in alternating runs of the same load on
-// the same memcached servers and the same machine.
-//
-// The measure is the processor time of the proxy's process per request, because it decides how many
-// machines a fleet of proxies takes and does not depend on what else limits the throughput. Single
-// figures on a shared machine drift by tens of percent within minutes, so the runs take turns
-// (A B, B A, A B ...), each pair gives one ratio, and the median of these ratios is the result;
-// their quartiles are printed beside it. Many short pairs are steadier than few long ones.
+// the same memcached servers and the same machine. What is measured, and how runs take turns, is
+// package paired's.
 package peers
 
 import (
@@ -19,6 +14,7 @@ import (
 	"time"
 
 	"cacherouter/loadtest/load"
+	"cacherouter/loadtest/paired"
 	"cacherouter/loadtest/process"
 )
 
@@ -36,20 +32,9 @@ type Config struct {
 	Duration   time.Duration // of one measured run
 	Warmup     time.Duration // of the same load just before it, not measured
 	Shapes     []Shape       // what to run
-	Layout     Layout        // which processors are used; empty is Free
-	Progress   func(string)  // told what is going on; nil is silence
+	Layout     process.Layout
+	Progress   func(string) // told what is going on; nil is silence
 }
-
-// Layout says which processors the processes may use.
-type Layout string
-
-// The layouts. What a write costs depends on whether it wakes a process on another processor, so
-// figures of different layouts must not be compared with each other.
-const (
-	Free   Layout = "none"  // all processes anywhere
-	Split  Layout = "split" // the proxies on processor 0, the servers and the load on processor 1
-	Shared Layout = "one"   // everything on processor 0
-)
 
 // Measure names the figure that a Shape is about.
 type Measure string
@@ -100,8 +85,8 @@ type stage struct {
 	config     Config
 	dir        string
 	servers    []*process.Server
-	contenders [3]contender        // ours, against, direct
-	own        *process.Processors // where this process may run otherwise; nil when it was not pinned
+	contenders [3]contender // ours, against, direct
+	unpin      func()       // lets this process run where it could
 }
 
 // contender is a target of the load and the process whose cost counts.
@@ -135,7 +120,7 @@ func Compare(ctx context.Context, c Config) (*Report, error) {
 
 // setUp starts the servers and the contenders. The stage must be torn down also after an error.
 func setUp(ctx context.Context, c Config) (*stage, error) {
-	s := &stage{config: c}
+	s := &stage{config: c, unpin: func() {}}
 	var err error
 	if s.dir, err = os.MkdirTemp("", "loadtest-peers-"); err != nil {
 		return s, fmt.Errorf("cannot make a directory for the servers: %w", err)
@@ -180,35 +165,16 @@ func (s *stage) startProxy(ctx context.Context, what string, ours bool) (*proces
 	return process.StartRouter(ctx, what, backends, args...)
 }
 
-// pin lays the processes out. It comes after they started, so that a contender finds the processors
-// of the machine and not those of its layout.
-func (s *stage) pin() error {
-	rest := process.Only(0)
-	switch s.config.Layout {
-	case Split:
-		rest = process.Only(1)
-	case Shared:
-	default:
-		return nil
-	}
-	own, err := process.Allowed(os.Getpid())
-	if err != nil {
-		return err
-	}
-	s.own = &own
-	processors := map[int]process.Processors{os.Getpid(): rest}
+func (s *stage) pin() (err error) {
+	var proxies, servers []int
 	for _, m := range s.servers {
-		processors[m.ID()] = rest
+		servers = append(servers, m.ID())
 	}
 	for _, c := range s.contenders[:2] {
-		processors[c.server.ID()] = process.Only(0)
+		proxies = append(proxies, c.server.ID())
 	}
-	for pid, to := range processors {
-		if err := process.Pin(pid, to); err != nil {
-			return err
-		}
-	}
-	return nil
+	s.unpin, err = s.config.Layout.Apply(proxies, servers)
+	return err
 }
 
 // tearDown stops everything at once: a memcached takes a second to notice.
@@ -223,97 +189,30 @@ func (s *stage) tearDown() {
 		stopping.Go(m.Stop)
 	}
 	stopping.Wait()
-	if s.own != nil {
-		_ = process.Pin(os.Getpid(), *s.own) // it could be pinned, so it can be unpinned
-	}
+	s.unpin()
 	os.RemoveAll(s.dir)
 }
 
-// run lets the contenders take turns with one shape. A round that fails is told in the outcome and
-// does not count; when too many fail, so does the comparison.
+// run lets the contenders take turns with one shape.
 func (s *stage) run(ctx context.Context, shape Shape) (Outcome, error) {
-	o := Outcome{Shape: shape}
-	for round := range s.config.Pairs {
-		samples, err := s.round(ctx, shape, round)
-		if ctx.Err() != nil {
-			return o, ctx.Err()
-		}
-		if err == nil {
-			o.add(samples)
-			continue
-		}
-		if o.Failed = append(o.Failed, err.Error()); len(o.Failed) > s.config.Pairs/4 {
-			return o, fmt.Errorf("cannot compare, %d rounds of %d failed: %w", len(o.Failed), round+1, err)
-		}
+	c := paired.Config{
+		Rounds: s.config.Pairs, Duration: s.config.Duration, Warmup: s.config.Warmup, Order: turns,
+		Progress: func(text string) { s.config.say("%s: %s", shape.Name, text) },
 	}
-	return o, nil
+	var contenders []paired.Contender
+	for _, x := range s.contenders {
+		p := load.DefaultPlan(x.server.Addr)
+		p.Connections, p.Pipeline, p.ValueSize = shape.Connections, shape.Pipeline, shape.ValueSize
+		contenders = append(contenders, paired.Contender{Name: x.name, Plan: p, PID: x.server.ID()})
+	}
+	samples, err := paired.Run(ctx, c, contenders)
+	return Outcome{Shape: shape, Samples: [3][]Sample(samples.Of), Failed: samples.Failed}, err
 }
 
-// round measures each contender once.
-func (s *stage) round(ctx context.Context, shape Shape, n int) (samples [3]Sample, err error) {
-	for _, i := range turns(n) {
-		c := s.contenders[i]
-		s.config.say("%s: pair %d of %d, %s", shape.Name, n+1, s.config.Pairs, c.name)
-		if samples[i], err = s.sample(ctx, shape, c); err != nil {
-			return samples, err
-		}
-	}
-	return samples, nil
-}
-
-// turns is the order of the contenders in one round. Who goes first changes, because whoever
-// follows a certain other was seen to get a few percent more or less of the machine.
-func turns(round int) [3]int {
+// turns is the order of the contenders in one round: the first two alternate, memcached is last.
+func turns(round int) []int {
 	if round%2 == 0 {
-		return [3]int{0, 1, 2}
+		return []int{0, 1, 2}
 	}
-	return [3]int{1, 0, 2}
-}
-
-// sample loads one contender once.
-func (s *stage) sample(ctx context.Context, shape Shape, c contender) (Sample, error) {
-	p := load.DefaultPlan(c.server.Addr)
-	p.Connections, p.Pipeline, p.ValueSize = shape.Connections, shape.Pipeline, shape.ValueSize
-	session, err := load.Dial(ctx, p)
-	if err != nil {
-		return Sample{}, err
-	}
-	defer session.Close()
-	if _, err := session.Fill(ctx); err != nil {
-		return Sample{}, fmt.Errorf("cannot fill through %s: %w", c.name, err)
-	}
-	if s.config.Warmup > 0 {
-		if _, err := session.Run(ctx, load.Extent{Duration: s.config.Warmup}); err != nil {
-			return Sample{}, fmt.Errorf("cannot load %s: %w", c.name, err)
-		}
-	}
-	sample, err := s.measure(ctx, session, c)
-	if err == nil {
-		err = ctx.Err() // a run that was cut short is no sample
-	}
-	if err != nil {
-		return Sample{}, fmt.Errorf("cannot measure %s: %w", c.name, err)
-	}
-	return sample, nil
-}
-
-func (s *stage) measure(ctx context.Context, session *load.Session, c contender) (Sample, error) {
-	proxy, err := process.StartMeter(c.server.ID())
-	if err != nil {
-		return Sample{}, err
-	}
-	generator, err := process.StartMeter(os.Getpid())
-	if err != nil {
-		return Sample{}, err
-	}
-	r, err := session.Run(ctx, load.Extent{Duration: s.config.Duration})
-	if err != nil {
-		return Sample{}, err
-	}
-	spent, err := proxy.Spent()
-	if err != nil {
-		return Sample{}, err
-	}
-	own, err := generator.Spent()
-	return newSample(spent, own, r), err
+	return []int{1, 0, 2}
 }

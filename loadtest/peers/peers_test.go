@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cacherouter/internal/memcachedtest"
-	"cacherouter/loadtest/load"
 	"cacherouter/loadtest/process"
 )
 
@@ -41,43 +40,11 @@ func TestRatioIsTheMedianOfThePairs(t *testing.T) {
 	f(CPU, []Sample{{CPU: 8}}, []Sample{{CPU: 10}}, 0.8, 0.8, 0.8)
 }
 
-func TestQuantile(t *testing.T) {
-	f := func(q, want float64, v ...float64) {
-		t.Helper()
-		before := slices.Clone(v)
-		if got := quantile(v, q); got != want {
-			t.Errorf("quantile %v of %v is %v, want %v", q, v, got, want)
-		}
-		if !slices.Equal(before, v) {
-			t.Errorf("quantile changed its argument to %v", v)
-		}
-	}
-	f(0.5, 0)
-	f(0.5, 7, 7)
-	f(0.5, 2, 3, 1, 2)
-	f(0.5, 2.5, 4, 1, 3, 2)
-	f(0.25, 2, 5, 4, 3, 2, 1)
-	f(0.75, 4, 5, 4, 3, 2, 1)
-	f(0.25, 1.75, 4, 1, 3, 2)
-	f(0, 1, 2, 1)
-	f(1, 2, 2, 1)
-}
-
-func TestSampleDividesByTheAnsweredRequests(t *testing.T) {
-	r := load.Result{
-		Counts: load.Counts{Gets: 90, Sets: 30, Lost: 20}, Seconds: 2, Rate: 50,
-		Latency: load.Latency{P50: 5, P99: 9},
-	}
-	got := newSample(process.Cost{CPU: time.Millisecond, Switches: 25}, process.Cost{CPU: 2 * time.Millisecond}, r)
-	want := Sample{CPU: 10, Load: 0.0005, Switches: 0.25, Rate: 50, P50: 5, P99: 9, Generator: 20}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestContendersTakeTurnsInGoingFirst(t *testing.T) {
-	if turns(0) != [3]int{0, 1, 2} || turns(1) != [3]int{1, 0, 2} || turns(2) != turns(0) {
-		t.Errorf("turns are %v, %v, %v", turns(0), turns(1), turns(2))
+	for round, want := range [][]int{{0, 1, 2}, {1, 0, 2}, {0, 1, 2}} {
+		if got := turns(round); !slices.Equal(got, want) {
+			t.Errorf("round %d has the order %v, want %v", round, got, want)
+		}
 	}
 }
 
@@ -88,7 +55,7 @@ func brief(t *testing.T) Config {
 	memcachedtest.Need(t, "nutcracker")
 	return Config{
 		Ours: Nutcracker, Against: Nutcracker, Pairs: 2, Duration: 50 * time.Millisecond,
-		Shapes: []Shape{{"brief", 4, 2, 100, CPU, 1000}}, Layout: Shared,
+		Shapes: []Shape{{"brief", 4, 2, 100, CPU, 1000}}, Layout: process.Shared,
 	}
 }
 

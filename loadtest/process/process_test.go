@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,6 +67,58 @@ func TestStartSaysWhyItFailed(t *testing.T) {
 	ended.Ready = func(string) bool { return false }
 	f(ended, "cannot start script", "it ended", "bad flag")
 	f(Command{Name: "ghost", Path: "/nonexistent/ghost"}, "cannot start ghost", "no such file")
+}
+
+func TestDualIsReadyWhenBothAddressesAreTold(t *testing.T) {
+	const script = "echo msg=starting; echo 'level=INFO msg=listening network=tcp addr=127.0.0.1:2 tls=true';" +
+		"echo 'msg=\"admin listening\" addr=127.0.0.1:3'; echo 'msg=listening network=tcp addr=127.0.0.1:1 tls=false'; exec sleep 60"
+	d, err := StartDual(t.Context(), shell(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Stop()
+	if d.Plain != "127.0.0.1:1" || d.Secure != "127.0.0.1:2" {
+		t.Errorf("it listens at %q and %q", d.Plain, d.Secure)
+	}
+	if _, err := StartDual(t.Context(), shell("echo msg=listening network=tcp addr=127.0.0.1:1 tls=false")); err == nil {
+		t.Error("one address is enough")
+	}
+}
+
+func TestLayoutPutsProcessesOnTheirProcessors(t *testing.T) {
+	before, err := Allowed(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before == Only(0) || runtime.NumCPU() < 2 {
+		t.Skip("the split layout needs two processors")
+	}
+	f := func(l Layout, measured, others Processors) {
+		t.Helper()
+		a, b := start(t, shell("exec sleep 60")), start(t, shell("exec sleep 60"))
+		undo, err := l.Apply([]int{a.ID()}, []int{b.ID()})
+		if err != nil {
+			t.Error(err)
+		}
+		for pid, want := range map[int]Processors{a.ID(): measured, b.ID(): others, os.Getpid(): others} {
+			if got, err := Allowed(pid); err != nil || got != want {
+				t.Errorf("%s: process %d may run on %v, %v; want %v", l, pid, got, err, want)
+			}
+		}
+		undo()
+		if got, err := Allowed(os.Getpid()); err != nil || got != before {
+			t.Errorf("%s: this process is left on %v, %v", l, got, err)
+		}
+	}
+	f(Split, Only(0), Only(1))
+	f(Shared, Only(0), Only(0))
+	f(Free, before, before)
+	gone := start(t, shell(":"))
+	gone.Stop()
+	undo, err := Shared.Apply([]int{gone.ID()}, nil)
+	if undo(); err == nil {
+		t.Error("a process that is gone was laid out")
+	}
 }
 
 func TestEndOfContextEndsTheStart(t *testing.T) {
