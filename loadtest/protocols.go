@@ -24,7 +24,7 @@ type protocolsCommand struct {
 	Duration time.Duration `default:"400ms" short:"d" help:"Length of one measured run."`
 	Warmup   time.Duration `default:"100ms" help:"Length of the unmeasured run before it."`
 	Only     []string      `enum:"protocols,tls" help:"Only this: protocols, or tls. Repeatable." placeholder:"WHAT"`
-	Pin      string        `default:"one" enum:"one,split,none" help:"Processors: one keeps everything on processor 0, split the routers and the echo server on 0 and all else on 1, none lets the kernel choose."`
+	Pin      string        `default:"one" enum:"one,split,none" help:"Processors: one keeps everything on processor 0, split the router and the echo server on 0 and all else on 1, none lets the kernel choose."`
 	JSON     bool          `name:"json" help:"Print JSON instead of tables."`
 	Quiet    bool          `short:"q" help:"Say nothing while running."`
 }

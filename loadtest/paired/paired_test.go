@@ -79,19 +79,22 @@ func TestEachContenderTakesEachTurnEquallyOftenAndAfterEachNeighbour(t *testing.
 func TestCompareIsOfTheRoundsThatBothHave(t *testing.T) {
 	f := func(a, b []float64, want Spread) {
 		t.Helper()
-		var of [2][]Sample
+		of := make([][]Sample, 2)
 		for i, figures := range [][]float64{a, b} {
 			for _, x := range figures {
 				of[i] = append(of[i], Sample{CPU: x})
 			}
 		}
-		got := Compare(of[0], of[1], func(a, b Sample) float64 { return a.CPU - b.CPU })
+		got := Compare(of, func(round []Sample) float64 { return round[0].CPU - round[1].CPU })
 		if got != want {
 			t.Errorf("%v and %v differ by %+v, want %+v", a, b, got, want)
 		}
 	}
 	f([]float64{5, 9, 4, 8}, []float64{4, 5, 2}, Spread{2, 1.5, 3})
 	f([]float64{5}, nil, Spread{})
+	if got := Compare(nil, func([]Sample) float64 { return 1 }); got != (Spread{}) {
+		t.Errorf("nobody compares as %+v", got)
+	}
 }
 
 func TestMedianIsOfEachFieldByItself(t *testing.T) {

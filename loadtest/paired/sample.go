@@ -71,14 +71,23 @@ type Spread struct {
 	Median, Low, High float64 // Low and High are the quartiles
 }
 
-// Compare is the spread of what of gives for the samples of the same round in a and b; of no round
-// it is zero.
-func Compare(a, b []Sample, of func(a, b Sample) float64) Spread {
+// Compare is the spread of what of gives for each round. Samples are by contender and round, and
+// of gets those of one round by contender. Rounds that not all have are left out; of no round the
+// spread is zero.
+func Compare(samples [][]Sample, of func(round []Sample) float64) Spread {
 	var all []float64
-	for i := range min(len(a), len(b)) {
-		all = append(all, of(a[i], b[i]))
+	for n := 0; ; n++ {
+		var round []Sample
+		for _, s := range samples {
+			if n < len(s) {
+				round = append(round, s[n])
+			}
+		}
+		if len(round) < len(samples) || len(round) == 0 {
+			return Spread{quantile(all, 0.5), quantile(all, 0.25), quantile(all, 0.75)}
+		}
+		all = append(all, of(round))
 	}
-	return Spread{quantile(all, 0.5), quantile(all, 0.25), quantile(all, 0.75)}
 }
 
 // quantile interpolates between the two nearest of v, as spreadsheets do; of no values it is 0.

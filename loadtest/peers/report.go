@@ -41,7 +41,7 @@ func (o *Outcome) conclude() {
 		o.Medians[i] = paired.Median(samples)
 	}
 	measure := o.Shape.Measure.of
-	r := paired.Compare(o.Samples[0], o.Samples[1], func(a, b Sample) float64 { return measure(a) / measure(b) })
+	r := paired.Compare(o.Samples[:2], func(round []Sample) float64 { return measure(round[0]) / measure(round[1]) })
 	o.Ratio, o.Low, o.High = r.Median, r.Low, r.High
 }
 

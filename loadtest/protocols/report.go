@@ -55,7 +55,7 @@ func conclude(x comparison, s paired.Samples) Table {
 		t.Rows = append(t.Rows, Row{c.Name, paired.Median(s.Of[i]), s.Of[i]})
 	}
 	for _, q := range x.questions {
-		m := paired.Compare(s.Of[q.a], s.Of[q.b], q.of)
+		m := paired.Compare(s.Of, q.of)
 		t.Verdicts = append(t.Verdicts, Verdict{q.name, m.Median, m.Low, m.High, q.unit, q.target})
 	}
 	return t

@@ -18,14 +18,13 @@ import (
 
 // stage is the running processes of one comparison.
 type stage struct {
-	config   Config
-	dir      string
-	cert     selfsigned.Certificate
-	servers  []*process.Server
-	router   *process.Dual
-	portable *process.Dual // a router with the portable engine
-	echo     *process.Dual
-	unpin    func() // lets this process run where it could
+	config  Config
+	dir     string
+	cert    selfsigned.Certificate
+	servers []*process.Server
+	router  *process.Dual
+	echo    *process.Dual
+	unpin   func() // lets this process run where it could
 }
 
 // wrapper is what a plan's Wrap is.
@@ -61,10 +60,7 @@ func setUp(ctx context.Context, c Config) (*stage, error) {
 		}
 		s.servers = append(s.servers, m)
 	}
-	if s.router, err = s.startRouter(ctx, "auto"); err != nil {
-		return s, err
-	}
-	if s.portable, err = s.startRouter(ctx, "portable"); err != nil {
+	if s.router, err = s.startRouter(ctx); err != nil {
 		return s, err
 	}
 	if s.echo, err = s.startEcho(ctx); err != nil {
@@ -73,13 +69,13 @@ func setUp(ctx context.Context, c Config) (*stage, error) {
 	return s, s.pin()
 }
 
-func (s *stage) startRouter(ctx context.Context, engine string) (*process.Dual, error) {
+func (s *stage) startRouter(ctx context.Context) (*process.Dual, error) {
 	text := fmt.Sprintf("listen:\n  - 127.0.0.1:0\n  - {address: 127.0.0.1:0, tls: {cert: %q, key: %q}}\n"+
-		"admin: 127.0.0.1:0\nloops: 1\nengine: %s\npool:\n  servers:\n", s.cert.CertFile, s.cert.KeyFile, engine)
+		"admin: 127.0.0.1:0\nloops: 1\npool:\n  servers:\n", s.cert.CertFile, s.cert.KeyFile)
 	for _, m := range s.servers {
 		text += "    - " + m.Addr + "\n"
 	}
-	file := filepath.Join(s.dir, engine+".yaml")
+	file := filepath.Join(s.dir, "router.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("cannot configure the router: %w", err)
 	}
@@ -98,14 +94,14 @@ func (s *stage) pin() (err error) {
 	for _, m := range s.servers {
 		servers = append(servers, m.ID())
 	}
-	s.unpin, err = s.config.Layout.Apply([]int{s.router.ID(), s.portable.ID(), s.echo.ID()}, servers)
+	s.unpin, err = s.config.Layout.Apply([]int{s.router.ID(), s.echo.ID()}, servers)
 	return err
 }
 
 // tearDown stops everything at once: a memcached takes a second to notice.
 func (s *stage) tearDown() {
 	var stopping sync.WaitGroup
-	for _, d := range []*process.Dual{s.router, s.portable, s.echo} {
+	for _, d := range []*process.Dual{s.router, s.echo} {
 		if d != nil {
 			stopping.Go(d.Stop)
 		}
