@@ -78,10 +78,9 @@ type Loop struct {
 	conns   map[*Conn]struct{}
 	onTurn  func()
 
-	expected int            // events known to be on their way
-	found    int            // events that the last poll brought
-	streams  sync.WaitGroup // goroutines that dial, read and write for this loop
-	ended    chan struct{}  // closed when Run has returned
+	resting resting
+	streams sync.WaitGroup // goroutines that dial, read and write for this loop
+	ended   chan struct{}  // closed when Run has returned
 
 	dials       context.Context // ended with the loop
 	cancelDials context.CancelFunc
@@ -193,30 +192,19 @@ func (l *Loop) turn() error {
 	return nil
 }
 
-// A loop of which much is expected but that finds little to do rests a moment before it
-// looks again. A turn costs its system calls whether they carry one request or many, and
-// with other processors at work on the answers they come one by one: resting, they come
-// together. Below restFrom nothing is delayed, so a lone client notices nothing.
-const (
-	restFrom = 16                     // events expected
-	restTime = 120 * time.Microsecond // about what a server takes for a few requests
-)
-
 // Expect says how many events are known to be on their way, such as replies to requests
 // that were sent. It holds until it is called again.
-func (l *Loop) Expect(n int) { l.expected = n }
-
-// sparse reports whether the last poll brought few of the events that are expected.
-func (l *Loop) sparse() bool { return l.expected >= restFrom && l.found*3 < l.expected }
+func (l *Loop) Expect(n int) { l.resting.expected = n }
 
 // wait collects events, sleeping only when there is nothing else to do.
-func (l *Loop) wait() (err error) {
+func (l *Loop) wait() error {
 	l.stats.Polls++
 	if len(l.next) > 0 {
-		l.found, err = l.poller.poll(l, 0)
+		n, err := l.poller.poll(l, 0)
+		l.resting.found(n)
 		return err
 	}
-	if l.sparse() {
+	if l.resting.due() {
 		l.stats.Rests++
 		l.poller.rest()
 	}
@@ -225,8 +213,9 @@ func (l *Loop) wait() (err error) {
 	if l.hasPosted() {
 		d = 0
 	}
-	l.found, err = l.poller.poll(l, d)
+	n, err := l.poller.poll(l, d)
 	l.asleep.Store(false)
+	l.resting.found(n)
 	return err
 }
 
