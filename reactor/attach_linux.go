@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
@@ -26,6 +27,31 @@ func (l *Loop) attach(nc net.Conn, accepted bool, h func(*Conn) Handler) (*Conn,
 		return nil, err
 	}
 	return l.attachFd(p, fd, accepted, h)
+}
+
+// attachTLS makes an accepted TLS connection, whose handshake is over, one of l.
+func (l *Loop) attachTLS(w *wire, tc *tls.Conn, h func(*Conn) Handler) {
+	p, ok := l.poller.(*epoll)
+	sc, plain := w.Conn.(syscall.Conn)
+	if !ok || !plain {
+		l.attachStream(tc, true, h)
+		return
+	}
+	fd, err := detach(sc)
+	w.Conn.Close()
+	if err != nil {
+		l.load.Add(-1)
+		return
+	}
+	w.sock = &fdSocket{fd: fd, poller: p}
+	c := newConn(l, &tlsSocket{conn: tc, wire: w}, true)
+	c.handler = h(c)
+	if err := p.watch(fd, c); err != nil {
+		c.fail(err)
+		return
+	}
+	c.readable = true // what came with the handshake was read then, and makes no event
+	c.queue()
 }
 
 // detach returns a duplicate of the connection's descriptor, which net then lets go.

@@ -3,6 +3,7 @@
 package reactor
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 )
@@ -12,6 +13,8 @@ func newPoller(Config) (poller, error) { return newParker(), nil }
 func (l *Loop) attach(nc net.Conn, accepted bool, h func(*Conn) Handler) (*Conn, error) {
 	return l.attachStream(nc, accepted, h), nil
 }
+
+func (l *Loop) attachTLS(_ *wire, tc *tls.Conn, h func(*Conn) Handler) { l.attachStream(tc, true, h) }
 
 func listenFd(Listener, []*Loop) (func(), error) {
 	return nil, errors.ErrUnsupported

@@ -38,6 +38,14 @@ type socket interface {
 	write(p []byte) (n int, again bool, err error)
 	close()
 	peer() string
+	// more reports whether, after a read that did not fill its buffer, there may be bytes
+	// that no event will tell of.
+	more() bool
+	// unsent reports whether bytes that write has taken are still to be sent, by another
+	// write, be it of nothing.
+	unsent() bool
+	// woke is told of events.
+	woke(event)
 }
 
 // Conn is one connection of a loop. All methods belong to the loop's goroutine.
@@ -238,7 +246,7 @@ func (c *Conn) read() {
 	c.loop.stats.BytesIn += uint64(n)
 	// A read that did not fill the buffer has emptied the socket: the next bytes make
 	// a new edge. The end of the stream may have come with the last edge, though.
-	c.readable = n == len(buf) || c.peerDone
+	c.readable = n == len(buf) || c.peerDone || !again && c.sock.more()
 	switch {
 	case err != nil:
 		c.fail(err)
@@ -287,7 +295,7 @@ func (c *Conn) flush() {
 	if c.closed || c.blocked {
 		return
 	}
-	for c.sent < len(c.out) {
+	for c.sent < len(c.out) || c.sock.unsent() {
 		n, again, err := c.sock.write(c.out[c.sent:])
 		c.loop.stats.Writes++
 		c.loop.stats.BytesOut += uint64(n)
@@ -303,7 +311,7 @@ func (c *Conn) flush() {
 		}
 	}
 	c.trim()
-	if c.finishing && c.Buffered() == 0 {
+	if c.finishing && c.Buffered() == 0 && !c.sock.unsent() {
 		c.fail(nil)
 		return
 	}
@@ -329,6 +337,7 @@ func (c *Conn) event(e event) {
 	if c.closed {
 		return
 	}
+	c.sock.woke(e)
 	if e.writable && c.blocked {
 		c.blocked = false
 		c.touch()

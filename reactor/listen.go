@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -18,9 +19,11 @@ const handshakeTimeout = 10 * time.Second
 
 // Listener says how connections are accepted.
 type Listener struct {
-	// Net is where connections come from. If it gives TLS connections, their handshake
-	// is waited for before a handler is made.
+	// Net is where connections come from, without TLS.
 	Net net.Listener
+	// TLS makes connections begin with a handshake, which is waited for before a handler
+	// is made; nil means none.
+	TLS *tls.Config
 	// Allow decides whether a client may connect; nil allows all. It is called with the
 	// zero Addr for clients without one, and must be safe for concurrent use.
 	Allow func(netip.Addr) bool
@@ -42,7 +45,7 @@ func (ln *Listener) allows(nc net.Conn) bool {
 //
 // The loops must all have been made with the same Config.
 func Serve(ln Listener, loops []*Loop) (stop func(), err error) {
-	if pollsDescriptors(ln.Net, loops[0]) {
+	if ln.TLS == nil && pollsDescriptors(ln.Net, loops[0]) {
 		return listenFd(ln, loops)
 	}
 	done := make(chan struct{})
@@ -86,37 +89,33 @@ func acceptAll(ln *Listener, loops []*Loop) {
 			nc.Close()
 			continue
 		}
-		if tls, ok := nc.(handshaker); ok {
-			pending.Go(func() { welcome(ln, tls, loops) })
-		} else {
-			place(ln, nc, loops)
+		if ln.TLS != nil {
+			pending.Go(func() { welcome(ln, nc, loops) })
+			continue
 		}
+		place(nc, loops, func(l *Loop) { l.attachStream(nc, true, ln.Handler) })
 	}
 }
 
-// handshaker is a connection that begins with a handshake, as TLS does.
-type handshaker interface {
-	net.Conn
-	HandshakeContext(context.Context) error
-}
-
 // welcome waits for a handshake.
-func welcome(ln *Listener, nc handshaker, loops []*Loop) {
+func welcome(ln *Listener, nc net.Conn, loops []*Loop) {
 	ctx, cancel := context.WithTimeout(loops[0].dials, handshakeTimeout)
 	defer cancel()
-	if err := nc.HandshakeContext(ctx); err != nil {
+	w := &wire{Conn: nc}
+	tc := tls.Server(w, ln.TLS)
+	if err := tc.HandshakeContext(ctx); err != nil {
 		nc.Close()
 		loops[0].Post(func() { loops[0].stats.HandshakeErrors++ })
 		return
 	}
-	place(ln, nc, loops)
+	place(nc, loops, func(l *Loop) { l.attachTLS(w, tc, ln.Handler) })
 }
 
-// place gives a connection to the loop that has the fewest.
-func place(ln *Listener, nc net.Conn, loops []*Loop) {
+// place gives a connection to the loop that has the fewest, which attaches it.
+func place(nc net.Conn, loops []*Loop, attach func(*Loop)) {
 	l := leastLoaded(loops)
 	l.load.Add(1)
-	if !l.Post(func() { l.attachStream(nc, true, ln.Handler) }) {
+	if !l.Post(func() { attach(l) }) {
 		nc.Close()
 	}
 }

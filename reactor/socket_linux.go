@@ -55,3 +55,7 @@ func (s *fdSocket) peer() string {
 	}
 	return "unknown"
 }
+
+func (s *fdSocket) more() bool   { return false }
+func (s *fdSocket) unsent() bool { return false }
+func (s *fdSocket) woke(event)   {}

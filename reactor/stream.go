@@ -156,3 +156,7 @@ func (s *stream) peer() string {
 	a := s.nc.RemoteAddr()
 	return a.Network() + ":" + a.String()
 }
+
+func (s *stream) more() bool   { return false }
+func (s *stream) unsent() bool { return false }
+func (s *stream) woke(event)   {}

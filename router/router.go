@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -74,6 +75,8 @@ type Config struct {
 type Listen struct {
 	// Passwords, if not nil, must approve of a client before it is served.
 	Passwords Passwords
+	// TLS makes clients speak TLS; nil means that they speak plain.
+	TLS *tls.Config
 	// Allow decides whether a client's address may connect; nil allows all. It must be
 	// safe for concurrent use.
 	Allow func(netip.Addr) bool
@@ -173,6 +176,7 @@ func (r *Router) Run(ctx context.Context) error {
 func (r *Router) Serve(ln net.Listener, l Listen) error {
 	stop, err := reactor.Serve(reactor.Listener{
 		Net:     ln,
+		TLS:     l.TLS,
 		Allow:   l.Allow,
 		Handler: func(c *reactor.Conn) reactor.Handler { return r.accept(c, l.Passwords) },
 	}, r.loops)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -101,7 +100,6 @@ func (l *listenerConfig) fault(err error) error {
 // listener is a listener that is ready to accept.
 type listener struct {
 	ln   net.Listener
-	tls  *tls.Config
 	opts router.Listen
 }
 
@@ -114,7 +112,7 @@ func (l *listenerConfig) prepare(log *slog.Logger) (*listener, error) {
 	var err error
 	if l.TLS != nil {
 		files := certs.Files{Cert: l.TLS.Cert, Key: l.TLS.Key, CA: l.TLS.ClientCA}
-		if out.tls, err = certs.Server(files, log); err != nil {
+		if out.opts.TLS, err = certs.Server(files, log); err != nil {
 			return nil, l.fault(err)
 		}
 	}
@@ -142,9 +140,6 @@ func (l *listenerConfig) open(log *slog.Logger) (*listener, error) {
 	}
 	if out.ln, err = net.Listen(reactor.SplitAddress(l.Address)); err != nil {
 		return nil, fmt.Errorf("cannot listen for clients: %w", err)
-	}
-	if out.tls != nil {
-		out.ln = tls.NewListener(out.ln, out.tls)
 	}
 	return out, nil
 }

@@ -178,7 +178,7 @@ func (s *server) listen(g *errgroup.Group) error {
 		}
 		a := l.ln.Addr()
 		at.clients = append(at.clients, a)
-		s.log.Info("listening", "network", a.Network(), "addr", a.String(), "tls", l.tls != nil)
+		s.log.Info("listening", "network", a.Network(), "addr", a.String(), "tls", l.opts.TLS != nil)
 	}
 	if s.admin != nil {
 		s.admin.SetReady(true)
