@@ -20,6 +20,8 @@ build: ## build bin/cacherouter
 test: test-deps lint ## the whole suite; installs the Debian packages it needs when run as root
 	$(GO) test -race -timeout 14m ./...
 	cd bench/placement && $(GO) vet ./... && $(GO) test ./...
+	@if command -v qemu-aarch64 >/dev/null; then sh bench/placement/architectures.sh; \
+	else echo "skipped: placement on other architectures, as qemu-user is not installed"; fi
 
 test-deps: ## install real memcached and the real clients, where apt-get and root are at hand
 	./scripts/install-test-deps.sh

@@ -10,7 +10,7 @@ packages=(
     php-cli php-memcached libcache-memcached-fast-perl
     python3-binary-memcached libmemcached-libmemcached-perl ruby ruby-dalli
     libspymemcached-java default-jdk-headless
-    gcc libc6-dev
+    gcc libc6-dev qemu-user
 )
 
 installed() {
