@@ -2,6 +2,7 @@ package reactor
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,20 +14,20 @@ import (
 // acceptBatch is how many connections a loop accepts before it looks at its others.
 const acceptBatch = 64
 
-// attach makes nc a connection of l. Its descriptor moves to the loop's poller if that
-// can watch it; otherwise goroutines serve it.
-func (l *Loop) attach(nc net.Conn, accepted bool, h func(*Conn) Handler) (*Conn, error) {
+// attach makes nc, which was dialed, a connection of l. Its descriptor moves to the
+// loop's poller if that can watch it; otherwise goroutines serve it.
+func (l *Loop) attach(nc net.Conn, h func(*Conn) Handler) (*Conn, error) {
 	p, ok := l.poller.(*epoll)
 	sc, plain := nc.(syscall.Conn)
 	if !ok || !plain {
-		return l.attachStream(nc, accepted, h), nil
+		return l.attachStream(nc, false, h), nil
 	}
 	fd, err := detach(sc)
 	nc.Close()
 	if err != nil {
 		return nil, err
 	}
-	return l.attachFd(p, fd, accepted, h)
+	return l.attachSocket(&fdSocket{fd: fd, poller: p}, fd, false, h)
 }
 
 // attachTLS makes an accepted TLS connection, whose handshake is over, one of l.
@@ -44,14 +45,10 @@ func (l *Loop) attachTLS(w *wire, tc *tls.Conn, h func(*Conn) Handler) {
 		return
 	}
 	w.sock = &fdSocket{fd: fd, poller: p}
-	c := newConn(l, &tlsSocket{conn: tc, wire: w}, true)
-	c.handler = h(c)
-	if err := p.watch(fd, c); err != nil {
-		c.fail(err)
-		return
+	if c, err := l.attachSocket(&tlsSocket{conn: tc, wire: w}, fd, true, h); err == nil {
+		c.readable = true // what came with the handshake was read then, and makes no event
+		c.queue()
 	}
-	c.readable = true // what came with the handshake was read then, and makes no event
-	c.queue()
 }
 
 // detach returns a duplicate of the connection's descriptor, which net then lets go.
@@ -63,25 +60,17 @@ func detach(sc syscall.Conn) (fd int, err error) {
 	ctlErr := raw.Control(func(old uintptr) {
 		fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
 	})
-	if err = firstError(ctlErr, err); err != nil {
+	if err = errors.Join(ctlErr, err); err != nil {
 		return 0, fmt.Errorf("cannot duplicate descriptor: %w", err)
 	}
 	return fd, nil
 }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *Loop) attachFd(p *epoll, fd int, accepted bool, h func(*Conn) Handler) (*Conn, error) {
-	c := newConn(l, &fdSocket{fd: fd, poller: p}, accepted)
+// attachSocket makes a socket, to which fd belongs, a connection of l.
+func (l *Loop) attachSocket(s socket, fd int, accepted bool, h func(*Conn) Handler) (*Conn, error) {
+	c := newConn(l, s, accepted)
 	c.handler = h(c)
-	if err := p.watch(fd, c); err != nil {
+	if err := l.poller.(*epoll).watch(fd, c); err != nil {
 		c.fail(err)
 		return nil, err
 	}
@@ -171,7 +160,7 @@ func (a *acceptor) accept() {
 func (a *acceptor) place(fd int) {
 	l := leastLoaded(a.loops)
 	l.load.Add(1)
-	adopt := func() { l.attachFd(l.poller.(*epoll), fd, true, a.ln.Handler) }
+	adopt := func() { l.attachSocket(&fdSocket{fd: fd, poller: l.poller.(*epoll)}, fd, true, a.ln.Handler) }
 	if l == a.loops[0] {
 		adopt()
 	} else if !l.Post(adopt) {

@@ -10,8 +10,8 @@ import (
 
 func newPoller(Config) (poller, error) { return newParker(), nil }
 
-func (l *Loop) attach(nc net.Conn, accepted bool, h func(*Conn) Handler) (*Conn, error) {
-	return l.attachStream(nc, accepted, h), nil
+func (l *Loop) attach(nc net.Conn, h func(*Conn) Handler) (*Conn, error) {
+	return l.attachStream(nc, false, h), nil
 }
 
 func (l *Loop) attachTLS(_ *wire, tc *tls.Conn, h func(*Conn) Handler) { l.attachStream(tc, true, h) }

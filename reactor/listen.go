@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 )
@@ -157,7 +158,7 @@ func (l *Loop) dialed(nc net.Conn, err error, h func(*Conn) Handler) (*Conn, err
 	if err != nil {
 		return nil, err
 	}
-	c, err := l.attach(nc, false, h)
+	c, err := l.attach(nc, h)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use connection to %s: %w", nc.RemoteAddr(), err)
 	}
@@ -167,9 +168,8 @@ func (l *Loop) dialed(nc net.Conn, err error, h func(*Conn) Handler) (*Conn, err
 // SplitAddress returns the network and address, as net wants them, of "host:port" or of
 // "unix:" and a path.
 func SplitAddress(address string) (network, addr string) {
-	const prefix = "unix:"
-	if len(address) > len(prefix) && address[:len(prefix)] == prefix {
-		return "unix", address[len(prefix):]
+	if path, ok := strings.CutPrefix(address, "unix:"); ok && path != "" {
+		return "unix", path
 	}
 	return "tcp", address
 }
