@@ -54,6 +54,8 @@ type poolConfig struct {
 	Passwords      string         `yaml:"passwords" doc:"File whose first line, user:password, is said to each server, as memcached -Y wants it."`
 	FlushAll       bool           `yaml:"flush_all" doc:"Whether clients may flush all servers."`
 	OnFailure      string         `yaml:"on_failure" doc:"How a get is answered whose server fails: error or miss."`
+
+	table *table // set by validate
 }
 
 // defaultConfig returns what holds where nothing else is said.
@@ -226,6 +228,8 @@ func (c *config) validate() error {
 	return c.Pool.validate()
 }
 
+// validate also builds the table, as that is how it is known to be right, and keeps it:
+// a large one takes a while.
 func (p *poolConfig) validate() error {
 	switch {
 	case p.OnFailure != "error" && p.OnFailure != "miss":
@@ -242,6 +246,7 @@ func (p *poolConfig) validate() error {
 	if _, err := p.upstream(nil); err != nil {
 		return err
 	}
-	_, err := buildTable(p)
+	var err error
+	p.table, err = buildTable(p)
 	return err
 }

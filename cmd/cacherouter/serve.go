@@ -111,10 +111,7 @@ func serve(cfg config, load func() (config, error), log *slog.Logger, ready func
 
 // build makes the router.
 func (s *server) build() error {
-	t, err := buildTable(&s.cfg.Pool)
-	if err != nil {
-		return err
-	}
+	t := s.cfg.Pool.table
 	up, err := s.cfg.Pool.upstream(s.log)
 	if err != nil {
 		return err
@@ -256,11 +253,7 @@ func (s *server) reload() error {
 		s.log.Error("reload refused", "err", err)
 		return err
 	}
-	t, err := buildTable(&cfg.Pool)
-	if err != nil {
-		s.log.Error("reload refused", "err", err)
-		return err
-	}
+	t := cfg.Pool.table
 	s.router.SetTable(&t.Table)
 	s.log.Info("reloaded", "servers", len(t.Servers), "distribution", cfg.Pool.Distribution, "digest", t.digest())
 	return nil

@@ -60,10 +60,7 @@ func (c *checkCmd) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	t, err := buildTable(&cfg.Pool)
-	if err != nil {
-		return err
-	}
+	t := cfg.Pool.table
 	fmt.Fprintf(s.out, "%s: ok, %d servers, %s, digest %s\n", c.Config, len(t.Servers), cfg.Pool.Distribution, t.digest())
 	return nil
 }
