@@ -28,6 +28,11 @@ type Config struct {
 	Spare bool
 	// Table is the first table.
 	Table *Table
+	// Membership hears of the servers; nil means that nobody wants to.
+	Membership Membership
+	// FailoverTTL bounds the time to live of what is written in place of a server that is
+	// away; 0 means DefaultFailoverTTL.
+	FailoverTTL time.Duration
 	// Version is what the version command says, n.n.n; empty means DefaultVersion.
 	Version string
 	// FlushAll lets clients flush all servers.
@@ -93,6 +98,8 @@ const (
 	DefaultTimeout  = time.Second
 	DefaultMaxValue = 128 << 20
 	DefaultBulkSize = 32 << 10
+	// DefaultFailoverTTL is how long what is written elsewhere lives at most.
+	DefaultFailoverTTL = time.Minute
 
 	// DefaultMaxOutstanding is how many requests a client may have outstanding.
 	DefaultMaxOutstanding = 1024

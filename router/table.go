@@ -1,6 +1,12 @@
 package router
 
-import "github.com/cespare/xxhash/v2"
+import (
+	"time"
+
+	"cacherouter/backend"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 // Picker orders the servers for a key. Implementations are immutable.
 type Picker interface {
@@ -9,22 +15,84 @@ type Picker interface {
 	Pick(dst []int, hash uint64, n int) []int
 }
 
-// Server is one memcached of a pool.
+// Reads says where reads of a server's keys go.
+type Reads uint8
+
+// The ways of reads.
+const (
+	// ReadHere: to the server.
+	ReadHere Reads = iota
+	// ReadOne: to the server while [Membership.Admit] lets them, else to the next candidate.
+	ReadOne
+	// ReadNext: to the next candidate.
+	ReadNext
+)
+
+// Writes says where writes of a server's keys go.
+type Writes uint8
+
+// The ways of writes.
+const (
+	// WriteHere: to the server.
+	WriteHere Writes = iota
+	// WriteNowhere: they are answered with an error, as others may still read from the
+	// server what this router cannot replace.
+	WriteNowhere
+	// WriteNext: to the next candidate, with a bounded time to live. Membership is told
+	// what the server missed.
+	WriteNext
+)
+
+// Server is one memcached of a pool, and how it may be used. The zero values of all but
+// name and address stand for a server in good health.
 type Server struct {
 	// Name is the stable name that placement hashes.
 	Name string
 	// Address is host:port, or "unix:" and a path.
 	Address string
+	Reads   Reads
+	Writes  Writes
+	// Clean says that a write that goes to the next candidate must also delete its key
+	// here before it is answered.
+	Clean bool
+	// Moved says that the next candidates may hold old copies of the server's keys: a write
+	// must also delete its key there before it is answered.
+	Moved bool
 }
 
-// Table says which servers there are and where keys go. It must not be changed once it
-// is given to a router.
+// Table says which servers there are, how they may be used and where keys go. It must not
+// be changed once it is given to a router.
 type Table struct {
-	// Servers are those that Picker's indexes refer to; at least one.
+	// Servers are those that the indexes of all pickers refer to; at least one. They may
+	// be more than hold keys.
 	Servers []Server
 	Picker  Picker
+	// Before is the placement that Picker has replaced, nil when that was long ago: until
+	// Until a key that misses at its home is asked of its home before, and writes delete
+	// there as well. Servers whose Reads is ReadNext are not asked.
+	Before Picker
+	Until  time.Time
+	// After is the placement that will replace Picker within seconds, nil mostly: writes
+	// delete there as well, as other routers may already use it.
+	After Picker
 	// Hash is the key hash that Picker wants; nil means xxhash64.
 	Hash func(key []byte) uint64
+}
+
+// Membership is told how servers do and what they miss. Its methods are called on all
+// loops and must not wait.
+type Membership interface {
+	// Observe tells what happened to one loop's calls to a server since the last time: at
+	// once when one failed, else a few times a second.
+	Observe(server string, o backend.Observation)
+	// Admit asks to read from a server whose Reads is ReadOne.
+	Admit(server string) bool
+	// Missed says that a server missed a write of a key, or may have. The key is copied.
+	Missed(server string, hash uint64, key []byte)
+	// MissedAll says that a server missed a flush_all.
+	MissedAll(server string)
+	// Lag tells the length of a loop's turn.
+	Lag(turn time.Duration)
 }
 
 func (t *Table) hash(key []byte) uint64 {

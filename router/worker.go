@@ -67,19 +67,24 @@ func (s *stock[T]) give(v *T) {
 	}
 }
 
+// identity is what makes a server another one.
+type identity struct{ name, address string }
+
+func (s *Server) identity() identity { return identity{s.Name, s.Address} }
+
 // adopt takes over a new table. Views of servers that stay are kept.
 func (w *worker) adopt(t *Table, health map[string]*backend.Health) {
-	old := make(map[Server]*backend.Server)
+	old := make(map[identity]*backend.Server)
 	for i, s := range w.servers {
-		old[w.table.Servers[i]] = s
+		old[w.table.Servers[i].identity()] = s
 	}
 	w.table = t
 	w.servers = make([]*backend.Server, len(t.Servers))
 	for i, s := range t.Servers {
-		if w.servers[i] = old[s]; w.servers[i] == nil {
+		if w.servers[i] = old[s.identity()]; w.servers[i] == nil {
 			w.servers[i] = backend.New(w.loop, w.backendConfig(s, health[s.Address]))
 		}
-		delete(old, s)
+		delete(old, s.identity())
 	}
 	for _, s := range old {
 		s.Retire()
