@@ -37,6 +37,10 @@ type Command struct {
 	// Ready looks at each line the child writes and returns true at the one that says it serves. Nil
 	// means that the child is ready once started. It is called from one goroutine.
 	Ready func(line string) bool
+	// Line, when set, is given each line the child writes, before Ready. It is called from one goroutine.
+	Line func(line string)
+	// User is the user id that the child runs as; 0 is this process's.
+	User uint32
 }
 
 // Process is a running child.
@@ -56,6 +60,9 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	p.cmd = exec.Command(c.Path, c.Args...)
 	p.cmd.Env, p.cmd.Dir = append(os.Environ(), c.Env...), c.Dir
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if c.User != 0 {
+		p.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: c.User, Gid: c.User}
+	}
 	output, input, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
@@ -68,7 +75,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
 	}
 	ready := make(chan struct{})
-	go p.watch(output, c.Ready, ready)
+	go p.watch(output, c, ready)
 	if c.Ready == nil {
 		return p, nil
 	}
@@ -79,13 +86,17 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 }
 
 // watch reads what the child writes until it ends.
-func (p *Process) watch(output io.ReadCloser, isReady func(string) bool, ready chan struct{}) {
+func (p *Process) watch(output io.ReadCloser, c Command, ready chan struct{}) {
+	isReady := c.Ready
 	defer close(p.ended)
 	defer p.cmd.Wait() // how it ended is of no interest: either we ended it, or its lines tell
 	defer output.Close()
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
 		p.keep(lines.Text())
+		if c.Line != nil {
+			c.Line(lines.Text())
+		}
 		if isReady != nil && isReady(lines.Text()) {
 			isReady = nil
 			close(ready)
@@ -128,13 +139,57 @@ func (p *Process) failure(err error) error {
 func (p *Process) ID() int { return p.cmd.Process.Pid }
 
 // Stop ends the child and returns when it is gone: SIGTERM first, SIGKILL if that does not help.
-// It may be called again, and concurrently.
+// It may be called again, and concurrently. A paused child is resumed.
 func (p *Process) Stop() {
 	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.cmd.Process.Signal(syscall.SIGCONT)
 	select {
 	case <-p.ended:
 	case <-time.After(endPatience):
 		p.cmd.Process.Kill()
 		<-p.ended
 	}
+}
+
+// Kill ends the child at once and returns when it is gone, so that nobody listens at its address.
+func (p *Process) Kill() {
+	p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// Pause stops the child where it is; its sockets stay open and nobody answers on them.
+func (p *Process) Pause() error { return p.Signal(syscall.SIGSTOP) }
+
+// Resume lets a paused child go on.
+func (p *Process) Resume() error { return p.Signal(syscall.SIGCONT) }
+
+// Signal sends the child a signal.
+func (p *Process) Signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil {
+		return fmt.Errorf("cannot signal %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// Ended is closed when the child is gone.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Until waits until ready is true, which it asks every few milliseconds. When it gives up, because
+// the child ended, ctx is done or it took too long, it stops the child.
+func (p *Process) Until(ctx context.Context, ready func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ready() {
+		select {
+		case <-tick.C:
+		case <-p.ended:
+			return p.failure(errors.New("it ended"))
+		case <-ctx.Done():
+			p.Stop()
+			return p.failure(fmt.Errorf("it is not ready: %w", ctx.Err()))
+		}
+	}
+	return nil
 }

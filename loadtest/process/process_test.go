@@ -121,6 +121,65 @@ func TestLayoutPutsProcessesOnTheirProcessors(t *testing.T) {
 	}
 }
 
+func TestPausedChildGoesOnAndCanBeStopped(t *testing.T) {
+	lines := make(chan string, 100)
+	c := shell("while :; do echo beat; sleep 0.01; done")
+	c.Line = func(line string) {
+		select {
+		case lines <- line:
+		default:
+		}
+	}
+	p := start(t, c)
+	<-lines
+	if err := p.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	for len(lines) > 0 {
+		<-lines
+	}
+	<-lines // it beats again
+	if err := p.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	p.Stop()
+	if !gone(p.ID()) {
+		t.Error("a paused child outlives Stop")
+	}
+	if err := p.Pause(); err == nil {
+		t.Error("a child that is gone was paused")
+	}
+}
+
+func TestKillReturnsWhenTheChildIsGone(t *testing.T) {
+	p := start(t, shell("trap '' TERM; exec sleep 60"))
+	p.Kill()
+	select {
+	case <-p.Ended():
+	default:
+		t.Error("it is not known to have ended")
+	}
+	if !gone(p.ID()) {
+		t.Error("child lives on")
+	}
+}
+
+func TestChildRunsAsAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		memcachedtest.Missing(t, "only root starts processes of other users")
+	}
+	seen := make(chan string, 1)
+	c := shell("id -u")
+	c.User, c.Line = 61234, func(line string) { seen <- line }
+	start(t, c)
+	if got := <-seen; got != "61234" {
+		t.Errorf("it runs as %s", got)
+	}
+}
+
 func TestEndOfContextEndsTheStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := shell("echo one; exec sleep 60")
@@ -243,7 +302,7 @@ func TestNutcrackerServes(t *testing.T) {
 		notInstalled(t, err)
 	}
 	defer proxy.Stop()
-	if !answers(server.Addr) || !answers(proxy.Addr) {
+	if !Answers(server.Addr) || !Answers(proxy.Addr) {
 		t.Errorf("nobody serves at %s or %s", server.Addr, proxy.Addr)
 	}
 }

@@ -4,7 +4,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -47,7 +46,7 @@ func StartMemcached(ctx context.Context, dir string, threads int, args ...string
 	s := &Server{Process: p}
 	return s.serving(ctx, func() bool {
 		s.Addr = portFile(port.Name())
-		return s.Addr != "" && answers(s.Addr)
+		return s.Addr != "" && Answers(s.Addr)
 	})
 }
 
@@ -91,7 +90,7 @@ func StartNutcracker(ctx context.Context, dir string, backends []string) (*Serve
 	if err != nil {
 		return nil, err
 	}
-	return s.serving(ctx, func() bool { return answers(s.Addr) })
+	return s.serving(ctx, func() bool { return Answers(s.Addr) })
 }
 
 var listening = regexp.MustCompile(`msg=listening .*\baddr=(127\.0\.0\.1:\d+)`)
@@ -121,24 +120,14 @@ func StartRouter(ctx context.Context, path string, backends []string, args ...st
 
 // serving returns s when ready is true. When it gives up it stops the child.
 func (s *Server) serving(ctx context.Context, ready func() bool) (*Server, error) {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ready() {
-		select {
-		case <-tick.C:
-		case <-s.ended:
-			return nil, s.failure(errors.New("it ended"))
-		case <-ctx.Done():
-			s.Stop()
-			return nil, s.failure(fmt.Errorf("it is not ready: %w", ctx.Err()))
-		}
+	if err := s.Until(ctx, ready); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-func answers(addr string) bool {
+// Answers reports whether somebody listens at the address ("host:port").
+func Answers(addr string) bool {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err == nil {
 		conn.Close()
