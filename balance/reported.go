@@ -49,9 +49,42 @@ func (b *Balancer) Report(server int, r Report) bool {
 	return true
 }
 
-// usable reports whether a report is neither too fresh a beginning nor too old.
-func (r *report) usable(now time.Duration, c *Config) bool {
-	return r.weight > 0 && now-r.first >= c.Blackout && now-r.last <= c.Expiry
+// Forget drops the reports of a server, as of one that was restarted. The next one begins another
+// blackout.
+func (b *Balancer) Forget(server int) { b.servers[server].report.weight = 0 }
+
+// Standing says whether a server is picked by its reports.
+type Standing uint8
+
+// The standings. In all but Believed a server has the median weight of those that are.
+const (
+	Unheard  Standing = iota // no usable report came
+	Blackout                 // reports began to come, too short a time ago
+	Believed
+	Expired // the last came too long ago
+)
+
+// String returns the standing in lower case.
+func (s Standing) String() string {
+	return [...]string{"unheard", "blackout", "believed", "expired"}[s]
+}
+
+// Standing returns what the reports of a server are good for now. A policy of Reported whose
+// servers are not Believed is round robin, of which somebody should be told.
+func (b *Balancer) Standing(server int) Standing {
+	return b.servers[server].report.standing(b.now(), &b.config)
+}
+
+func (r *report) standing(now time.Duration, c *Config) Standing {
+	switch {
+	case r.weight == 0:
+		return Unheard
+	case now-r.last > c.Expiry:
+		return Expired
+	case now-r.first < c.Blackout:
+		return Blackout
+	}
+	return Believed
 }
 
 // reported is smooth weighted round robin by the weights that reports give. A server
@@ -73,7 +106,7 @@ func (b *Balancer) reweigh(now time.Duration) {
 	for i := range b.servers {
 		r := &b.servers[i].report
 		r.share = scale
-		if r.usable(now, &b.config) {
+		if r.standing(now, &b.config) == Believed {
 			r.share = int64(min(max(r.weight/middle, 1.0/scale), 1000) * scale)
 		}
 	}
@@ -83,7 +116,7 @@ func (b *Balancer) reweigh(now time.Duration) {
 func (b *Balancer) medianWeight(now time.Duration) float64 {
 	weights := b.weights[:0]
 	for i := range b.servers {
-		if r := &b.servers[i].report; r.usable(now, &b.config) {
+		if r := &b.servers[i].report; r.standing(now, &b.config) == Believed {
 			weights = append(weights, r.weight)
 		}
 	}

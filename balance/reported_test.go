@@ -98,6 +98,35 @@ func TestReportedMissingIsMedian(t *testing.T) {
 	r.shares(t, 3, 4, 2, 3)
 }
 
+func TestStanding(t *testing.T) {
+	r := newReporting(t, 2)
+	f := func(after time.Duration, want Standing, name string) {
+		t.Helper()
+		r.now = r.now.Add(after)
+		if got := r.Standing(0); got != want || got.String() != name {
+			t.Errorf("standing %s, want %s", got, name)
+		}
+		if got := r.Standing(1); got != Unheard {
+			t.Errorf("standing of a server without reports: %s", got)
+		}
+	}
+	f(0, Unheard, "unheard")
+	r.Report(1, Report{QPS: 100})
+	r.Report(0, Report{QPS: 100, Utilization: 0.2})
+	f(0, Blackout, "blackout")
+	f(10*time.Second-1, Blackout, "blackout")
+	f(1, Believed, "believed")
+	f(170*time.Second, Believed, "believed")
+	f(1, Expired, "expired")
+	r.Report(0, Report{QPS: 100, Utilization: 0.2})
+	f(0, Blackout, "blackout")
+	f(10*time.Second, Believed, "believed")
+	r.Forget(0)
+	f(0, Unheard, "unheard")
+	r.Report(0, Report{QPS: 100, Utilization: 0.2})
+	f(time.Second, Blackout, "blackout")
+}
+
 // A server that says it does nothing, or everything, is still picked, and no more than it can be.
 func TestReportedExtremes(t *testing.T) {
 	r := newReporting(t, 3)

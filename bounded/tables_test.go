@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -156,6 +157,49 @@ func TestManyRouters(t *testing.T) {
 	f(16, 8, 2, 49.1)
 	f(16, 32, 1.53, 38.9)
 	f(64, 32, 1.69, 48.8)
+}
+
+// Twenty routers with c = 1.25 each keep the servers within 1.25 times the mean of all when their
+// keys are evenly mixed. Otherwise each may be above by less than a request, so the sum is at most
+// c + (c+n)R/T whatever the mixes. It comes near when all have the same server in excess; what
+// differs between routers cancels out.
+func TestRoutersWithUnequalMixes(t *testing.T) {
+	const routers, servers, c = 20, 10, 1.25
+	f := func(each int, mix string, home func(router, n int) int, want float64) {
+		t.Helper()
+		inFlight := make([]int, servers)
+		for router := range routers {
+			b := must(t, Config{Weights: equal(servers), PerMille: 1000 * c, Floor: 1, Depth: servers - 1})
+			for n := range each {
+				candidates := upTo(servers)
+				for i := range candidates {
+					candidates[i] = (i + home(router, n)) % servers
+				}
+				rank, within := b.Take(candidates, 0, 1)
+				if !within {
+					t.Fatalf("router %d: all full with %d in flight", router, b.Total()-1)
+				}
+				inFlight[candidates[rank]]++
+			}
+		}
+		total := float64(routers * each)
+		got := float64(slices.Max(inFlight)*servers) / total
+		if limit := c + (c+servers)*routers/total; got > limit || math.Abs(got-want) > 0.0005 {
+			t.Errorf("%s mix, %d in flight at each router: fullest by the mean %.3f, want %.3f, and at most %.3f", mix, each, got, want, limit)
+		}
+	}
+	even := func(_, n int) int { return n % servers }
+	sameHome := func(_, _ int) int { return 0 }
+	ownHome := func(router, _ int) int { return router % servers }
+	f(5, "even", even, 2) // no bound can be kept: half of the servers have nothing to do
+	f(10, "even", even, 1)
+	f(40, "even", even, 1)
+	f(5, "same home", sameHome, 2)
+	f(10, "same home", sameHome, 2)
+	f(40, "same home", sameHome, 1.25)
+	f(400, "same home", sameHome, 1.25)
+	f(10, "own home", ownHome, 1)
+	f(40, "own home", ownHome, 1)
 }
 
 // When a router has fewer in flight than there are servers, its bound protects nobody.
