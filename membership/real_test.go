@@ -123,6 +123,7 @@ func TestRealReturn(t *testing.T) {
 	t.Parallel()
 	servers := memcachedtest.StartN(t, 4)
 	client := memcache.New(servers[0].Addr())
+	client.Timeout = 10 * time.Second
 	defer client.Close()
 	fill := func() {
 		t.Helper()
@@ -134,8 +135,12 @@ func TestRealReturn(t *testing.T) {
 	}
 	has := func(key string, want bool) {
 		t.Helper()
-		if _, err := client.Get(key); errors.Is(err, memcache.ErrCacheMiss) == want {
-			t.Errorf("%s is there: %v, want %v", key, !want, want)
+		_, err := client.Get(key)
+		if err != nil && !errors.Is(err, memcache.ErrCacheMiss) {
+			t.Fatal(err)
+		}
+		if got := err == nil; got != want {
+			t.Errorf("%s is there: %v, want %v", key, got, want)
 		}
 	}
 	all := realFleet(t, 3, servers, nil)

@@ -78,7 +78,8 @@ type Config struct {
 	AwayPenalty, OutPenalty int
 }
 
-func (c Config) withDefaults() Config {
+// WithDefaults returns the configuration with zero fields filled in.
+func (c Config) WithDefaults() Config {
 	c.Failover = cmp.Or(c.Failover, 200*time.Millisecond)
 	c.Activation = cmp.Or(c.Activation, 2*time.Second)
 	c.Commit = cmp.Or(c.Commit, 500*time.Millisecond)

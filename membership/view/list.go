@@ -77,7 +77,7 @@ func (n *Node) decideList(now time.Time) {
 // takeList puts the waiting list in force when its time has come.
 func (n *Node) takeList(now time.Time) {
 	d := n.decisions[""]
-	if n.next != nil && d != nil && d.List == n.nextSum && !n.wall(now).Before(d.At) {
+	if n.waiting(d) && !n.wall(now).Before(d.At) {
 		n.use(n.next)
 		n.next = nil
 	}

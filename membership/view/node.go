@@ -47,7 +47,7 @@ type Node struct {
 // New returns a node that begins with a list, which must not be empty.
 func New(c Config, j Judge, list []Server, now time.Time) *Node {
 	n := &Node{
-		cfg: c.withDefaults(), judge: j, others: map[string]*peer{},
+		cfg: c.WithDefaults(), judge: j, others: map[string]*peer{},
 		decisions: map[string]*Decision{}, adopted: map[string]time.Time{},
 		returning: map[string]*returning{}, started: now, ticked: now,
 	}
@@ -85,6 +85,7 @@ func (n *Node) Tick(now time.Time) {
 	}
 	n.activate(now)
 	n.loseNext(now)
+	n.loseBefore()
 	n.compare(now)
 }
 
@@ -112,9 +113,10 @@ func (n *Node) activate(now time.Time) {
 	}
 	v := n.build(now)
 	if v.Digest == n.view.Digest {
-		v.Since = n.view.Since
+		v.Since, v.Before = n.view.Since, n.view.Before
 	} else {
 		n.moved++
+		v.Before = n.view.placed()
 	}
 	n.view = v
 }

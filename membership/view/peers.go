@@ -126,7 +126,7 @@ type poll struct {
 	failing, dead, fine int
 	steady              bool // every fine voter has seen it answer for long enough
 	flushed             bool // a fine voter has emptied it
-	others              int  // neither of these
+	others              int  // neither of these, or without a vote and not fine
 	first               string
 }
 
@@ -134,8 +134,13 @@ func (n *Node) poll(server string, now time.Time) poll {
 	p := poll{steady: true}
 	n.count(&p, n.cfg.Router, n.verdict(server, now), 0)
 	for name, o := range n.others {
-		if n.votes(o) {
-			n.count(&p, name, o.of(server), now.Sub(o.heard))
+		v := o.of(server)
+		switch {
+		case n.votes(o):
+			n.count(&p, name, v, now.Sub(o.heard))
+		case o.fresh && v.Opinion != health.Fine:
+			// It has no vote, but it may have failed writes over that the server still misses.
+			p.others++
 		}
 	}
 	return p
@@ -160,7 +165,7 @@ func (n *Node) count(p *poll, router string, v Verdict, age time.Duration) {
 	}
 }
 
-// unanimous reports whether all voters find the server fine.
+// unanimous reports whether all that can be heard find the server fine.
 func (p poll) unanimous() bool { return p.failing+p.others == 0 }
 
 // of returns what a router says of a server. Not being mentioned means fine, and by the

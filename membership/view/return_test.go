@@ -32,6 +32,38 @@ func TestNotBackBeforeItIsClean(t *testing.T) {
 	}
 }
 
+// TestNotBackBeforeThoseWithoutAVoteHaveCleanedIt: a router that does not trust itself, or
+// has another list, has failed writes over like all others. The server is back when it has
+// made them good, or emptied when that takes too long.
+func TestNotBackBeforeThoseWithoutAVoteHaveCleanedIt(t *testing.T) {
+	f := func(what string, lose func(w *world, r *router)) {
+		t.Helper()
+		w := newWorld(t, 1, 4, 5, Config{})
+		lose(w, w.routers[2])
+		w.routers[2].noClean = true
+		w.blip("s01")
+		if v := w.routers[0].node.Stats().Voters; v != 3 {
+			t.Fatalf("%s: %d voters, want 3", what, v)
+		}
+		w.run(20 * time.Second)
+		if !w.status("s01", Away) {
+			t.Fatalf("%s: back although it could not replay what the server missed", what)
+		}
+		w.routers[2].noClean = false
+		w.until(2*time.Second, "back", func() bool { return w.status("s01", In) })
+		if n := len(w.routers[0].flushes); n > 0 {
+			t.Errorf("%s: emptied %d times, replaying was enough", what, n)
+		}
+	}
+	f("a busy router", func(w *world, r *router) { r.starved = true; w.run(time.Second) })
+	f("a router with another list", func(w *world, r *router) {
+		r.node.SetList(names(6), w.now)
+		r.pool.Add("s05", true, w.now)
+		w.servers["s05"] = &server{}
+		w.run(40 * time.Second)
+	})
+}
+
 // TestMinorityCannotHoldAServerBack for ever: the others empty it and take it.
 func TestMinorityCannotHoldAServerBack(t *testing.T) {
 	w := newWorld(t, 1, 3, 5, Config{})

@@ -36,6 +36,9 @@ type View struct {
 	List, Digest uint64
 	// Since is when this placement began, on the routers' common clock.
 	Since time.Time
+	// Before is what the placement before this one counted, sorted by name; nil if this
+	// router does not know, or another may not, as it started since.
+	Before []Server
 	// Servers are sorted by name.
 	Servers []Placed
 }
@@ -49,6 +52,15 @@ func (v *View) Members() []Placed {
 		}
 	}
 	return m
+}
+
+// placed returns the same without their statuses.
+func (v *View) placed() []Server {
+	var l []Server
+	for _, s := range v.Members() {
+		l = append(l, s.Server)
+	}
+	return l
 }
 
 // Find returns a server by name.
