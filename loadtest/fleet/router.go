@@ -1,0 +1,122 @@
+//go:build linux
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"cacherouter/loadtest/process"
+)
+
+const (
+	firstRouter = 100   // host number
+	firstUser   = 61000 // user id, where we may choose
+)
+
+// Router is a router process with fixed addresses.
+type Router struct {
+	Name, Addr, Admin string
+
+	fleet  *Fleet
+	host   string
+	user   uint32
+	gossip string
+	proc   *process.Process // nil while it is down
+
+	mu     sync.Mutex // guards events
+	events []Event
+}
+
+func (f *Fleet) newRouter(i int) *Router {
+	r := &Router{Name: fmt.Sprintf("r%02d", i), fleet: f, host: fmt.Sprintf("%s%d", f.network, firstRouter+i)}
+	r.Addr = fmt.Sprintf("%s:%d", r.host, clientPort)
+	r.Admin = fmt.Sprintf("%s:%d", r.host, adminPort)
+	r.gossip = fmt.Sprintf("%s:%d", r.host, gossipPort)
+	if os.Geteuid() == 0 {
+		r.user = firstUser + uint32(i)
+	}
+	return r
+}
+
+// Start starts the process and returns when clients may connect.
+func (r *Router) Start(ctx context.Context) error {
+	if err := r.configure(); err != nil {
+		return err
+	}
+	p, err := process.Start(ctx, process.Command{
+		Name: "router " + r.Name, Path: r.fleet.config.Binary, Args: []string{"serve", "--config", r.configFile()},
+		User: r.user, Line: r.note,
+		Ready: func(line string) bool { return strings.Contains(line, "msg=listening ") },
+	})
+	r.proc = p
+	return err
+}
+
+// Stop ends the process in order, Kill at once. Both return when it is gone, and do nothing to a
+// router that is down.
+func (r *Router) Stop() { r.end((*process.Process).Stop) }
+
+// Kill ends the process at once.
+func (r *Router) Kill() { r.end((*process.Process).Kill) }
+
+func (r *Router) end(how func(*process.Process)) {
+	if r.proc != nil {
+		how(r.proc)
+		r.proc = nil
+	}
+}
+
+// Pause stops the process where it is. It must be up.
+func (r *Router) Pause() error { return r.proc.Pause() }
+
+// Resume lets it go on.
+func (r *Router) Resume() error { return r.proc.Resume() }
+
+// ID is the process id. It must be up.
+func (r *Router) ID() int { return r.proc.ID() }
+
+func (r *Router) configFile() string { return r.fleet.path(r.Name + ".yml") }
+
+// reload has the router read its configuration again.
+func (r *Router) reload() error {
+	if err := r.configure(); err != nil {
+		return err
+	}
+	return r.proc.Signal(syscall.SIGHUP)
+}
+
+// configure writes the router's configuration file.
+func (r *Router) configure() error {
+	if err := os.WriteFile(r.configFile(), []byte(r.configText()), 0o644); err != nil {
+		return fmt.Errorf("cannot configure router %s: %w", r.Name, err)
+	}
+	return nil
+}
+
+func (r *Router) configText() string {
+	f, b := r.fleet, &strings.Builder{}
+	fmt.Fprintf(b, "name: %s\nlisten: [%q]\nadmin: %q\nloops: 1\n", r.Name, r.Addr, r.Admin)
+	if f.config.Routers > 1 && !f.config.Static {
+		fmt.Fprintf(b, "gossip:\n  bind: %q\n  join:\n", r.gossip)
+		for i := range f.config.Routers {
+			fmt.Fprintf(b, "    - %q\n", fmt.Sprintf("%s%d:%d", f.network, firstRouter+i, gossipPort))
+		}
+	}
+	fmt.Fprintf(b, "membership:\n  enabled: %v\n", !f.config.Static)
+	if f.config.Undamped {
+		fmt.Fprintf(b, "  damping:\n    off: true\n")
+	}
+	fmt.Fprintf(b, "pool:\n  servers:\n")
+	for _, s := range f.Servers[:f.listed] {
+		fmt.Fprintf(b, "    - %q\n", s.Name+"="+s.Addr)
+	}
+	if t := f.config.Timeout; t > 0 {
+		fmt.Fprintf(b, "  timeout: %v\n  connect_timeout: %v\n", t, t)
+	}
+	return b.String()
+}

@@ -1,0 +1,68 @@
+//go:build linux
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"cacherouter/loadtest/process"
+)
+
+// firstServer is the host number of the first server.
+const firstServer = 10
+
+// Server is a memcached with a fixed address. While it is down nobody listens there.
+type Server struct {
+	Name string
+	Addr string // host:port
+
+	host string
+	args []string
+	proc *process.Process // nil while it is down
+}
+
+func (f *Fleet) newServer(i int) *Server {
+	s := &Server{Name: fmt.Sprintf("s%02d", i), host: fmt.Sprintf("%s%d", f.network, firstServer+i)}
+	s.Addr = fmt.Sprintf("%s:%d", s.host, serverPort)
+	s.args = []string{"-l", s.host, "-p", strconv.Itoa(serverPort), "-U", "0", "-t", "1", "-m", "64", "-c", "4096"}
+	if os.Geteuid() == 0 {
+		s.args = append(s.args, "-u", "root")
+	}
+	for _, a := range f.config.ServerArgs {
+		s.args = append(s.args, strings.ReplaceAll(a, "%", s.Name))
+	}
+	return s
+}
+
+// Start starts the process and returns when it answers.
+func (s *Server) Start(ctx context.Context) error {
+	p, err := process.Start(ctx, process.Command{Name: "memcached " + s.Name, Path: "memcached", Args: s.args})
+	if err != nil {
+		return err
+	}
+	if err := p.Until(ctx, func() bool { return process.Answers(s.Addr) }); err != nil {
+		return err
+	}
+	s.proc = p
+	return nil
+}
+
+// Kill ends the process at once, if there is one; what it held is gone, and connections to it are
+// refused.
+func (s *Server) Kill() {
+	if s.proc != nil {
+		s.proc.Kill()
+		s.proc = nil
+	}
+}
+
+// Pause stops the process where it is: its kernel still takes connections and bytes, and nobody
+// answers. It must be up.
+func (s *Server) Pause() error { return s.proc.Pause() }
+
+// Resume lets it go on with what it held.
+func (s *Server) Resume() error { return s.proc.Resume() }
