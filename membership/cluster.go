@@ -29,14 +29,15 @@ type Cluster struct {
 	reports  *reports
 	journals sync.Map // of *watched by server, for those who must not wait for mu
 
-	mu      sync.Mutex
-	pool    *health.Pool         // guarded by mu, as is all below
-	node    *view.Node           // nil until there is a list
-	watched map[string]*watched  // by server
-	gone    map[string]time.Time // servers that left the list, and when
-	early   []view.Message       // that came before there was a node
-	said    said                 // what was last logged
-	bad     uint64               // messages that made no sense
+	mu       sync.Mutex
+	pool     *health.Pool         // guarded by mu, as is all below
+	node     *view.Node           // nil until there is a list
+	watched  map[string]*watched  // by server
+	gone     map[string]time.Time // servers that left the list, and when
+	early    []view.Message       // that came before there was a node
+	said     said                 // what was last logged
+	handover handover
+	bad      uint64 // messages that made no sense
 }
 
 const (
@@ -82,6 +83,7 @@ func (c *Cluster) begin(list []view.Server, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pool = health.NewPool(c.cfg.Health, now)
+	c.cfg.View.Boot = uint64(now.UnixMilli())
 	for _, s := range list {
 		c.pool.Add(s.Name, true, now)
 		c.watchLocked(s)
@@ -212,7 +214,8 @@ func (c *Cluster) advanceLocked(now time.Time) {
 func (c *Cluster) publishLocked(now time.Time) {
 	old, next := c.state.Load(), c.stateLocked(now)
 	c.sayLocked(old, next)
-	if old.Version == next.Version && old.Digest == next.Digest && slices.Equal(old.Servers, next.Servers) {
+	if old.Version == next.Version && old.Digest == next.Digest && slices.Equal(old.Servers, next.Servers) &&
+		slices.Equal(old.Before, next.Before) && slices.Equal(old.After, next.After) {
 		return
 	}
 	c.state.Store(next)

@@ -60,6 +60,8 @@ type Config struct {
 	// FailoverAtOnce fails writes over as soon as this router cannot reach a server. Other
 	// routers may still read the old value from it: that weakens the contract.
 	FailoverAtOnce bool
+	// Handover is how long the placement before is kept; default 5 min.
+	Handover time.Duration
 	// Log gets changes of state; nil means slog.Default().
 	Log *slog.Logger
 
@@ -89,11 +91,13 @@ func (c Config) withDefaults() (Config, error) {
 	case c.Prober == nil:
 		return c, errors.New("there is no prober")
 	}
+	c.Handover = cmp.Or(c.Handover, 5*time.Minute)
 	c.ProbeTimeout = cmp.Or(c.ProbeTimeout, 250*time.Millisecond)
+	c.Health = c.Health.WithDefaults()
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	c.View.Router, c.View.Boot = c.Router, uint64(time.Now().UnixMilli())
+	c.View.Router = c.Router
 	c.View.Parameters = c.Parameters
 	c.View.Alone = c.Gossip == nil && c.link == nil
 	return c, nil

@@ -26,7 +26,7 @@ func (c *Cluster) takeReports(now time.Time) {
 	for server, o := range all {
 		before := c.pool.State(server)
 		c.pool.Observe(server, o, now)
-		changed = changed || c.pool.State(server) != before
+		changed = changed || c.pool.State(server) != before || o.Errors() > 0 && c.failedLocked(server)
 	}
 	if changed {
 		c.advanceLocked(now)
@@ -35,6 +35,9 @@ func (c *Cluster) takeReports(now time.Time) {
 
 // Lag tells the length of a loop's turn. A router that is too busy does not judge others.
 func (c *Cluster) Lag(turn time.Duration) {
+	if turn <= c.cfg.Health.MaxLag {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pool.Lag(turn, time.Now())

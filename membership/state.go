@@ -35,11 +35,12 @@ type Server struct {
 	// Weight is its weight in the placement, at least 1.
 	Weight int
 	// Status is what the routers have agreed on. Servers that are out or draining are not
-	// in the placement; the latter still answer and can be asked for what they hold.
+	// in the placement.
 	Status view.Status
 	// Health is what this router makes of it.
 	Health health.State
-	// Reads says whether reads of its keys go to it; else they go to the next candidate.
+	// Reads says whether reads of its keys go to it; else they go to the next candidate. Of
+	// one that drains it says whether it may be asked for the keys that it had before.
 	Reads bool
 	// Writes says where writes go.
 	Writes Writes
@@ -67,6 +68,16 @@ type State struct {
 	Since time.Time
 	// Servers are sorted by name.
 	Servers []Server
+	// Before are the servers, sorted by name, that the placement before this one counted:
+	// until Until, on this process's clock, keys that miss can be asked of it, and writes
+	// have to delete what it holds. Some may be on no list any more. Nil if there is no such
+	// placement, not every router knows it, or it was long ago.
+	Before []Server
+	Until  time.Time
+	// After are the servers, sorted by name, of the placement that will replace this one
+	// within seconds, nil mostly. Other routers may already use it, so writes have to delete
+	// there too. Some may be on no list yet.
+	After []Server
 }
 
 // Placed returns the servers that the placement counts, sorted by name.
@@ -93,6 +104,7 @@ func (c *Cluster) stateLocked(now time.Time) *State {
 	for i, p := range v.Servers {
 		s.Servers[i] = c.serverLocked(p, now)
 	}
+	c.changesLocked(s, v, now)
 	return s
 }
 
@@ -104,6 +116,8 @@ func (c *Cluster) serverLocked(p view.Placed, now time.Time) Server {
 		Probation: h == health.Probation, Share: c.pool.Weight(p.Name, now) / 50 * 50,
 	}
 	switch {
+	case p.Status == view.Draining:
+		s.Writes, s.Reads = Failover, c.pool.Usable(p.Name)
 	case p.Status != view.In:
 		s.Writes = Failover
 		s.Clean = p.Status == view.Away && reachable

@@ -15,7 +15,7 @@ func cutName(s string) (name, rest string, ok bool) {
 }
 
 // maxWeight bounds weights, as the placements do.
-const maxWeight = 1 << 16
+const maxWeight = 1<<16 - 1
 
 func cutWeight(s string) (addr string, weight int, err error) {
 	addr, w, ok := strings.Cut(s, "@")
