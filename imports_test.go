@@ -76,6 +76,7 @@ var ours = []struct {
 	{"loadtest", "", "what measures the router must not share its mistakes, nor its loops"},
 	{"e2e", "", "the suites see the program from outside"},
 	{"internal/memcachedtest", "", "real servers are started, not imitated"},
+	{"internal/history", "", "a judge must not know the accused"},
 	{"internal/conformance", "internal/memcachedtest", "one suite judges router and memcached alike, and reaches both as test servers are reached"},
 }
 
@@ -105,6 +106,7 @@ var foreign = []struct {
 	{"unsafe", "reactor loadtest/load", "only raw system calls need it"},
 	{"testing", "internal", "programs do not contain their tests"},
 	{"log", "membership/gossip", "there is one logger, log/slog, and it is passed in; only memberlist wants the old one"},
+	{"github.com/anishathalye/porcupine", "internal/history", "one package judges histories"},
 	{"github.com/google/go-cmp", "", "it is for tests"},
 	{"pgregory.net/rapid", "", "it is for tests"},
 	{"go.uber.org/goleak", "", "it is for tests"},
