@@ -3,13 +3,11 @@ package backend
 import (
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"time"
 
-	"cacherouter/memproto"
 	"cacherouter/reactor"
 )
 
@@ -23,10 +21,6 @@ const (
 	backoffMax = 2 * time.Second
 )
 
-// tooMany is what a server at its limit of connections says unasked before it hangs up.
-// It is not the answer to the request that waits.
-const tooMany = "ERROR Too many open connections\r\n"
-
 // lane is one connection of a server and the calls that wait on it.
 type lane struct {
 	s       *Server
@@ -37,6 +31,7 @@ type lane struct {
 	greetBy  time.Time // when it must be accepted
 	down     bool      // the last attempt failed: calls fail until one succeeds
 	why      Failure   // of the last attempt
+	givenUp  bool      // calls have failed by the present attempt already
 	tries    int       // attempts to connect since the last reply
 	cancel   func()
 	waiting  queue
@@ -116,7 +111,7 @@ func (l *lane) connect() {
 	if l.dialing || l.conn != nil || l.s.closed {
 		return
 	}
-	l.dialing = true
+	l.dialing, l.givenUp = true, false
 	l.tries++
 	l.s.stats.Connects++
 	l.cancel = l.s.loop.Dial(l.s.cfg.Address, l.s.cfg.ConnectTimeout, l.s.cfg.Dial, l.opened, l.dialed)
@@ -158,9 +153,13 @@ func (l *lane) open() {
 	l.closeIfIdle()
 }
 
-// unreachable fails what waits, and sets the time of the next attempt.
+// unreachable fails what waits, and sets the time of the next attempt. An attempt that
+// nobody waited for is observed like a call.
 func (l *lane) unreachable(f Failure) {
 	l.why = f
+	if l.waiting.n == 0 && !l.givenUp {
+		l.s.watch.failed(f)
+	}
 	if !l.down {
 		l.setDown(true)
 	}
@@ -198,31 +197,15 @@ func (l *lane) failAll(f Failure) {
 	}
 }
 
-// lost is called when the open connection is of no more use. Reads that can still be
-// answered in time are sent again, once, on the next connection; they come first in it.
+// lost is called when the open connection is of no more use.
 func (l *lane) lost(f Failure) {
 	conn := l.conn
 	l.conn, l.greeting = nil, false
 	l.unsent = nil
 	conn.Close()
-	calls := l.waiting
-	l.waiting = queue{}
-	now := l.s.loop.Now()
-	for calls.n > 0 {
-		c := calls.pop()
-		switch {
-		case !c.deadline.After(now):
-			l.unclaim(c)
-			l.s.fail(c, TimedOut)
-		case c.Repeatable && !c.retried && !l.s.closed:
-			c.retried = true
-			l.s.stats.Retries++
-			c.Owner.Restarted(c)
-			l.enqueue(c, c.raw)
-		default:
-			l.unclaim(c)
-			l.s.fail(c, f)
-		}
+	unused := l.waiting.n == 0
+	if l.resend(f) == 0 && !(unused && f == Lost) { // a server may hang up on who asks nothing
+		l.s.watch.failed(f)
 	}
 	switch {
 	case l.s.retired && l.waiting.n == 0:
@@ -231,6 +214,34 @@ func (l *lane) lost(f Failure) {
 	default:
 		l.connectLater()
 	}
+}
+
+// resend sends the reads that waited and can still be answered in time again, once, on the
+// next connection, where they come first. It fails everything else and returns how many
+// calls that were.
+func (l *lane) resend(f Failure) (failed int) {
+	calls := l.waiting
+	l.waiting = queue{}
+	now := l.s.loop.Now()
+	for calls.n > 0 {
+		c := calls.pop()
+		inTime := c.deadline.After(now)
+		if inTime && c.Repeatable && !c.retried && !l.s.closed {
+			c.retried = true
+			l.s.stats.Retries++
+			c.Owner.Restarted(c)
+			l.enqueue(c, c.raw)
+			continue
+		}
+		reason := f
+		if !inTime {
+			reason = TimedOut
+		}
+		failed++
+		l.unclaim(c)
+		l.s.fail(c, reason)
+	}
+	return failed
 }
 
 // expire is called when the first waiting call may be overdue. The timer is set by the
@@ -274,7 +285,8 @@ func (l *lane) overdue() bool {
 // giveUp ends an attempt to connect that has taken as long as a call may take.
 func (l *lane) giveUp(f Failure) {
 	if l.cancel != nil {
-		l.cancel() // dialed follows, and fails what waits
+		l.cancel() // dialed follows, and fails what comes until then
+		l.givenUp = true
 	}
 	l.failAll(f)
 }
@@ -319,70 +331,4 @@ func failureOf(err error) Failure {
 func isDialError(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
-}
-
-// link is the handler of one connection of a lane. It outlives its usefulness by what
-// the loop still has to say of it, which is then ignored.
-type link struct {
-	lane *lane
-	conn *reactor.Conn
-}
-
-func (k *link) current() bool { return k.lane.conn == k.conn }
-
-// Received hands replies to the calls that wait, in order.
-func (k *link) Received(b []byte) int {
-	l, taken := k.lane, 0
-	if l.greeting && k.current() {
-		if taken = l.greeted(b); l.greeting {
-			return taken
-		}
-	}
-	for taken < len(b) && k.current() {
-		rest := b[taken:]
-		c := l.waiting.head
-		if c == nil {
-			l.s.stats.Unsolicited++
-			l.lost(BadReply)
-			break
-		}
-		u, err := memproto.NextUnit(rest, c.Verb, c.Whole)
-		if err != nil || c.Whole && !c.answeredBy(rest[:u.Size]) {
-			l.lost(BadReply)
-			break
-		}
-		if u.Size == 0 {
-			k.conn.Expect(u.Need)
-			break
-		}
-		if u.Fault && string(rest[:u.Size]) == tooMany {
-			l.dismiss(Refused) // another connection would fare no better
-			break
-		}
-		taken += u.Size
-		l.tries = 0
-		if u.Last {
-			l.take()
-		}
-		if !c.Owner.Replied(c, u, rest[:u.Size]) && !u.Last {
-			l.lost(BadReply)
-		}
-	}
-	l.s.stats.BytesIn += uint64(taken)
-	l.closeIfIdle()
-	return taken
-}
-
-func (k *link) Flushed() {}
-
-func (k *link) Ended() { k.Closed(io.EOF) }
-
-func (k *link) Closed(err error) {
-	switch {
-	case !k.current():
-	case k.lane.greeting:
-		k.lane.dismiss(Lost)
-	default:
-		k.lane.lost(Lost)
-	}
 }

@@ -32,6 +32,12 @@ type Config struct {
 	// Health is shared by all loops' views of the server, so that a change of state is
 	// logged once; nil means that this view is alone.
 	Health *Health
+	// Observe is told what happened to the calls, on the loop's goroutine and never from
+	// within a call: at the end of the turn in which one failed, else no more than about
+	// every 250 ms, and only if there is something to tell. Busy and Denied are not urgent.
+	// Retire and Close tell what is left; there is nothing after them. nil means that
+	// nobody wants to know.
+	Observe func(Observation)
 }
 
 // Health counts the views of a server, one per loop, that cannot reach it. The zero
@@ -89,6 +95,7 @@ type Server struct {
 	retired bool
 	closed  bool
 	stats   Stats
+	watch   observer
 }
 
 // New returns a view of a server and begins to connect to it.
@@ -100,12 +107,22 @@ func New(l *reactor.Loop, c Config) *Server {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: c, loop: l}
+	s.watch.init(l, c.Observe)
 	for i := range s.lanes {
 		s.lanes[i].init(s)
 	}
 	s.lanes[Small].connect()
 	return s
 }
+
+// Name returns the server's stable name.
+func (s *Server) Name() string { return s.cfg.Name }
+
+// Address returns where the server is reached: host:port, or "unix:" and a path.
+func (s *Server) Address() string { return s.cfg.Address }
+
+// Retired reports whether Retire was called: nothing may be sent any more.
+func (s *Server) Retired() bool { return s.retired }
 
 // Stats returns the counters.
 func (s *Server) Stats() Stats {
@@ -169,8 +186,12 @@ func (s *Server) Send(c *Call, n Lane, req []byte) {
 	s.lanes[n].send(c, req)
 }
 
+// took returns for how long a call has been under way; its deadline tells when it was sent.
+func (s *Server) took(c *Call) time.Duration { return s.loop.Now().Sub(c.deadline) + s.cfg.Timeout }
+
 func (s *Server) fail(c *Call, f Failure) {
 	s.stats.Failures[f]++
+	s.watch.failed(f)
 	c.Owner.Failed(c, f)
 }
 
@@ -178,6 +199,7 @@ func (s *Server) fail(c *Call, f Failure) {
 // afterwards.
 func (s *Server) Retire() {
 	s.retired = true
+	s.watch.end()
 	for i := range s.lanes {
 		s.lanes[i].closeIfIdle()
 	}
@@ -186,6 +208,7 @@ func (s *Server) Retire() {
 // Close closes the connections and fails outstanding calls.
 func (s *Server) Close() {
 	s.closed = true
+	s.watch.end()
 	for i := range s.lanes {
 		s.lanes[i].close()
 	}
