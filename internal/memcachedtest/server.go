@@ -20,12 +20,13 @@ import (
 // that it has otherwise.
 var Steady = []string{"-o", "no_lru_maintainer,no_lru_crawler"}
 
-// Server is one real memcached process at a fixed loopback address. Its methods report failures on the test it was
+// Server is one real memcached process at a fixed address, of loopback unless it was started elsewhere. Its methods report failures on the test it was
 // started for and must be called from that test's goroutine; Addr may be called from anywhere.
 type Server struct {
 	tb   testing.TB
 	addr string
 	args []string
+	at   Place         // nil for this machine's own network
 	cmd  *exec.Cmd     // nil while stopped
 	done chan struct{} // closed when cmd has been waited for
 	log  Output        // stderr of every process so far
@@ -69,6 +70,42 @@ func StartUnix(tb testing.TB, args ...string) *Server {
 	return s
 }
 
+// Place is another network to run a server in, such as a namespace.
+type Place interface {
+	// IP returns the address to listen on.
+	IP() string
+	// Command returns a command that runs there, with the process id of the program itself.
+	Command(program string, args ...string) *exec.Cmd
+	// DialTimeout connects from there over TCP.
+	DialTimeout(address string, limit time.Duration) (net.Conn, error)
+}
+
+// StartAt runs memcached at a place, on port 11211, and returns when it answers there.
+func StartAt(tb testing.TB, p Place, args ...string) *Server {
+	tb.Helper()
+	Need(tb, "memcached")
+	s := &Server{tb: tb, addr: net.JoinHostPort(p.IP(), "11211"), args: args, at: p}
+	tb.Cleanup(s.cleanup)
+	s.Restart()
+	return s
+}
+
+// command returns a command that runs where the server does.
+func (s *Server) command(program string, args ...string) *exec.Cmd {
+	if s.at != nil {
+		return s.at.Command(program, args...)
+	}
+	return exec.Command(program, args...)
+}
+
+// dial connects to the server.
+func (s *Server) dial(timeout time.Duration) (net.Conn, error) {
+	if s.at != nil {
+		return s.at.DialTimeout(s.addr, timeout)
+	}
+	return Dial(s.addr, timeout)
+}
+
 // Addrs returns the addresses of servers, in order.
 func Addrs(servers []*Server) []string {
 	addrs := make([]string, len(servers))
@@ -104,7 +141,7 @@ func (s *Server) Stop() {
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.Stop()
-	cmd := exec.Command("memcached", s.commandLine()...)
+	cmd := s.command("memcached", s.commandLine()...)
 	cmd.Stderr = &s.log
 	if err := cmd.Start(); err != nil {
 		s.tb.Fatalf("cannot start memcached: %v", err)
@@ -175,7 +212,7 @@ func (s *Server) commandLine() []string {
 func (s *Server) waitReady() {
 	s.tb.Helper()
 	deadline := time.Now().Add(startTimeout)
-	for !answers(s.addr, slices.Contains(s.args, "-Z")) {
+	for !s.answers() {
 		select {
 		case <-s.done:
 			s.tb.Fatalf("memcached %s ended at start: %s", s.addr, s.log.String())
@@ -187,15 +224,15 @@ func (s *Server) waitReady() {
 	}
 }
 
-// answers tells whether a memcached, or something that speaks like one, replies to one version command at addr, be it
-// that it wants to know who asks. Of one that speaks TLS it is enough that it accepts.
-func answers(addr string, tls bool) bool {
-	c, err := Dial(addr, time.Second)
+// answers tells whether a memcached, or something that speaks like one, replies to one version command, be it that it
+// wants to know who asks. Of one that speaks TLS it is enough that it accepts.
+func (s *Server) answers() bool {
+	c, err := s.dial(time.Second)
 	if err != nil {
 		return false
 	}
 	defer c.Close()
-	if tls {
+	if tls := slices.Contains(s.args, "-Z"); tls {
 		return true
 	}
 	c.SetDeadline(time.Now().Add(time.Second))
@@ -218,7 +255,7 @@ func (s *Server) cleanup() {
 // Stat reads one number from the server's general statistics, such as cmd_get.
 func (s *Server) Stat(name string) int {
 	s.tb.Helper()
-	c, err := Dial(s.addr, startTimeout)
+	c, err := s.dial(startTimeout)
 	if err != nil {
 		s.tb.Fatalf("cannot reach memcached %s: %v", s.addr, err)
 	}
