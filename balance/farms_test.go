@@ -13,7 +13,7 @@ func TestQueuesAtRandomAndByLeastRequest(t *testing.T) {
 	inside := func(policy string) float64 {
 		f := newFarm(t, policy, 1, machines(12, func(i int) machine { return oneByOne(1000, uint64(i)) })...)
 		f.poisson(0.83 * 12_000)
-		f.run(300_000)
+		f.run(100_000)
 		sum := 0.0
 		for i := range f.servers {
 			sum += f.inside(i)
@@ -61,7 +61,7 @@ func TestUnequalServers(t *testing.T) {
 			}
 		}
 		f.poisson(9000)
-		f.run(180_000)
+		f.run(90_000)
 		young, old := rates(f)
 		t.Logf("%-22s %2d balancers: %3.0f/s = %.0f %% and %3.0f/s = %3.0f %%; %5.2f and %6.1f at a server", policy, balancers, young, young/10, old, old/6, f.inside(0), f.inside(9))
 		return f
@@ -112,7 +112,7 @@ func TestLocalCountsSayLittle(t *testing.T) {
 		}
 		return arrival()
 	}
-	f.run(300_000)
+	f.run(100_000)
 	part := func(n int) float64 { return float64(n) / float64(all) }
 	t.Logf("0: %.1f %%, 1: %.1f %%, more: %.1f %%, mean %.3f", 100*part(seen[0]), 100*part(seen[1]), 100*part(seen[2]), part(sum))
 	near(t, "requests in flight that a balancer sees", part(sum), 0.25, 0.03)
@@ -128,7 +128,7 @@ func TestCountsOfAllLoops(t *testing.T) {
 		b.config.InFlight = func(server int) int { return f.servers[server].inside }
 	}
 	f.poisson(9000)
-	f.run(180_000)
+	f.run(90_000)
 	young, old := rates(f)
 	near(t, "new servers", young, 833, 25)
 	near(t, "old servers", old, 500, 75)

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	simRequests = flag.Int("sim", 40_000, "requests of each simulated row")
+	simRequests = flag.Int("sim", 20_000, "requests of each simulated row")
 	simSeed     = flag.Uint64("seed", 1, "seed of the simulated rows")
 )
 
