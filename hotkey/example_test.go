@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"cacherouter/epoch"
 	"cacherouter/hotkey"
 )
 
@@ -35,7 +36,7 @@ func Example() {
 }
 
 func ExampleNear() {
-	epochs := hotkey.NewEpochs(0) // one for the router
+	epochs := epoch.New(0) // one for the router
 	near, err := hotkey.NewNear(hotkey.NearConfig{Bytes: 1 << 20, TTL: 250 * time.Millisecond, Epochs: epochs})
 	if err != nil {
 		panic(err)

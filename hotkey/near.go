@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"time"
+
+	"cacherouter/epoch"
 )
 
 // NearConfig sets up a [Near] cache.
@@ -17,7 +19,7 @@ type NearConfig struct {
 	// Bytes.
 	MaxValue int
 	// Epochs are those of the router.
-	Epochs *Epochs
+	Epochs *epoch.Table
 }
 
 func (c *NearConfig) validate() error {
@@ -184,5 +186,5 @@ func (n *Near) victim(hash uint64, now time.Duration) *nearSlot {
 
 // Invalidate drops a key from the near caches of all loops, and keeps fills that have
 // begun from being kept. It is for writes that were heard of; those that go through this
-// router use [Epochs.Began] and [Epochs.Ended].
+// router use [epoch.Table.Began] and [epoch.Table.Ended].
 func (n *Near) Invalidate(hash uint64) { n.cfg.Epochs.Passed(hash) }

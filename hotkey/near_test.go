@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"cacherouter/epoch"
 	"pgregory.net/rapid"
 )
 
@@ -20,7 +21,7 @@ type nearDesk struct {
 func newNearDesk(t *testing.T, c NearConfig) *nearDesk {
 	t.Helper()
 	if c.Epochs == nil {
-		c.Epochs = NewEpochs(0)
+		c.Epochs = epoch.New(0)
 	}
 	n, err := NewNear(c)
 	if err != nil {
@@ -61,7 +62,7 @@ func TestNearKeepsForItsTime(t *testing.T) {
 }
 
 func TestNearAndWrites(t *testing.T) {
-	e := NewEpochs(0)
+	e := epoch.New(0)
 	d := newNearDesk(t, NearConfig{Bytes: 4096, TTL: second, Epochs: e})
 	k := hashOfString("k")
 	fills := func(when string, token Token, want bool) {
@@ -137,7 +138,7 @@ func TestNearSameHash(t *testing.T) {
 // A hit is what was filled last, or nothing; never something else.
 func TestNearModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		e := NewEpochs(1 + rapid.IntRange(0, 64).Draw(rt, "epochs"))
+		e := epoch.New(1 + rapid.IntRange(0, 64).Draw(rt, "epochs"))
 		n, err := NewNear(NearConfig{Bytes: 4096, TTL: 100, Epochs: e})
 		if err != nil {
 			rt.Fatal(err)
@@ -204,7 +205,7 @@ func TestNearFinds(t *testing.T) {
 }
 
 func TestNearConfig(t *testing.T) {
-	e := NewEpochs(1)
+	e := epoch.New(1)
 	for _, c := range []NearConfig{
 		{Bytes: 100, TTL: second, Epochs: e}, {Bytes: 4096, TTL: 0, Epochs: e}, {Bytes: 4096, TTL: 2 * second, Epochs: e},
 		{Bytes: 4096, TTL: second}, {Bytes: 4096, TTL: second, Epochs: e, MaxValue: -1}, {Bytes: 2 << 30, TTL: second, Epochs: e},
@@ -215,37 +216,8 @@ func TestNearConfig(t *testing.T) {
 	}
 }
 
-func TestEpochs(t *testing.T) {
-	e := NewEpochs(5)
-	if len(e.words) != 8 {
-		t.Errorf("%d epochs", len(e.words))
-	}
-	seen := map[uint64]bool{}
-	now := func(want bool) {
-		t.Helper()
-		n := e.Now(1)
-		if (n != 0) != want || seen[n] {
-			t.Fatalf("epoch %d", n)
-		}
-		if n != 0 {
-			seen[n] = true
-		}
-	}
-	now(true)
-	for range 100_000 { // as many writes may be on their way at once
-		e.Began(1)
-	}
-	now(false)
-	for range 100_000 {
-		e.Ended(1)
-	}
-	now(true)
-	e.Passed(1)
-	now(true)
-}
-
 func newNearHit(t testing.TB) (find func()) {
-	n, err := NewNear(NearConfig{Bytes: 1 << 20, TTL: second, Epochs: NewEpochs(0)})
+	n, err := NewNear(NearConfig{Bytes: 1 << 20, TTL: second, Epochs: epoch.New(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +239,7 @@ func BenchmarkNearHit(b *testing.B) {
 }
 
 func BenchmarkNearFill(b *testing.B) {
-	n, err := NewNear(NearConfig{Bytes: 1 << 20, TTL: second, Epochs: NewEpochs(0)})
+	n, err := NewNear(NearConfig{Bytes: 1 << 20, TTL: second, Epochs: epoch.New(0)})
 	if err != nil {
 		b.Fatal(err)
 	}
