@@ -16,10 +16,7 @@ import (
 	"cacherouter/membership/probe"
 	"cacherouter/membership/view"
 	"github.com/bradfitz/gomemcache/memcache"
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // within waits for a condition in real time, and returns how long it took.
 func within(t *testing.T, limit time.Duration, what string, cond func() bool) time.Duration {

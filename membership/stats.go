@@ -6,6 +6,7 @@ import (
 	"cacherouter/membership/discover"
 	"cacherouter/membership/gossip"
 	"cacherouter/membership/health"
+	"cacherouter/membership/journal"
 	"cacherouter/membership/view"
 )
 
@@ -17,6 +18,9 @@ type Stats struct {
 	Sources map[string]discover.WatcherStats
 	// Journals is how many keys each server missed, servers that missed none left out.
 	Journals map[string]int
+	// Identified counts servers of which it is known which process they are. One that fails
+	// before that has to be emptied when it returns, even if it is a new one.
+	Identified int
 	// Changes counts changes of servers' states at this router, by the new state.
 	Changes [health.SlowStart + 1]uint64
 	// BadMessages counts messages of other routers that made no sense.
@@ -40,6 +44,9 @@ func (c *Cluster) Stats() Stats {
 	for name, w := range c.watched {
 		if n := w.journal.Len(); n > 0 {
 			s.Journals[name] = n
+		}
+		if w.process != (journal.Process{}) {
+			s.Identified++
 		}
 	}
 	return s

@@ -1,0 +1,30 @@
+package membership_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain runs the tests, or in a process that a test has started on a host of its own, a
+// router or a server that lies.
+func TestMain(m *testing.M) {
+	if run := roles[os.Getenv(roleVariable)]; run != nil {
+		run()
+		return
+	}
+	flag.Parse()
+	// These tests wait for time to pass and use little of the processors meanwhile.
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		flag.Set("test.parallel", "16")
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// roleVariable is in the environment of processes that tests start.
+const roleVariable = "CACHEROUTER_TEST_ROLE"
+
+// roles are what such a process can be.
+var roles = map[string]func(){"router": beRouter, "agent": beAgent, "liar": beLiar}
