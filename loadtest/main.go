@@ -5,6 +5,7 @@
 //	go run ./loadtest run --target 127.0.0.1:11311
 //	go run ./loadtest peers
 //	go run ./loadtest protocols
+//	go run ./loadtest scenario kill
 package main
 
 import (
@@ -22,6 +23,7 @@ type commands struct {
 	Run       runCommand       `cmd:"" help:"Offer a closed-loop load to one target."`
 	Peers     peersCommand     `cmd:"" help:"Compare the router with nutcracker, in turns on the same memcached servers."`
 	Protocols protocolsCommand `cmd:"" help:"Compare what text, meta, binary and TLS cost the router."`
+	Scenario  scenarioCommand  `cmd:"" help:"Break a fleet on purpose and see what clients see: see docs/scenarios.md."`
 	Echo      echoCommand      `cmd:"" hidden:"" help:"Answer what protocols asks, for comparison."`
 }
 

@@ -55,6 +55,27 @@ func (c *Conn) Delete(key string) error {
 	return c.ask(fmt.Appendf(c.out[:0], "delete %s\r\n", key), func() error { return c.expect("DELETED", "NOT_FOUND") })
 }
 
+// Stats returns those of a server's statistics that are whole numbers.
+func (c *Conn) Stats() (stats map[string]int, err error) {
+	stats = map[string]int{}
+	err = c.ask(append(c.out[:0], "stats\r\n"...), func() error {
+		for {
+			line, err := c.readLine()
+			if err != nil || string(line) == "END" {
+				return err
+			}
+			fields := bytes.Fields(line)
+			if len(fields) < 2 || string(fields[0]) != "STAT" {
+				return strange(line)
+			}
+			if n, err := strconv.Atoi(string(fields[len(fields)-1])); err == nil {
+				stats[string(fields[1])] = n
+			}
+		}
+	})
+	return stats, err
+}
+
 // Close closes the connection, if there is one. The next request makes another.
 func (c *Conn) Close() {
 	if c.conn != nil {

@@ -33,6 +33,9 @@ func TestCallerSpeaksToMemcached(t *testing.T) {
 	f("", false)
 	set("")
 	f("", true)
+	if stats, err := c.Stats(); stats["curr_items"] != 1 || stats["cmd_set"] != 1 || err != nil {
+		t.Errorf("%v, %v", stats, err)
+	}
 	set("a\r\nEND\r\n")
 	f("a\r\nEND\r\n", true)
 	large := strings.Repeat("x", 900<<10)

@@ -54,6 +54,20 @@ func (r *Router) Changes(since time.Time) (all []Change) {
 	return all
 }
 
+// Out are the servers that the router has moved the keys of, in no order.
+func (r *Router) Out() (all []string) {
+	last := map[string]bool{}
+	for _, c := range r.Changes(time.Time{}) {
+		last[c.Server] = c.Placed
+	}
+	for server, placed := range last {
+		if !placed {
+			all = append(all, server)
+		}
+	}
+	return all
+}
+
 // MostChanges is the most changes of placement that any router made since a moment.
 func (f *Fleet) MostChanges(since time.Time) (most int) {
 	for _, r := range f.Routers {

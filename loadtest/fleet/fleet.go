@@ -38,10 +38,10 @@ type Config struct {
 	Timeout time.Duration
 	// Static turns membership off: keys stay where they are placed.
 	Static bool
-	// Damped is false to turn the damping of flaps off, for comparison.
+	// Undamped turns the damping of flaps off, for comparison.
 	Undamped bool
-	// ServerArgs are further arguments of memcached; "%" in one stands for the server's name.
-	ServerArgs []string
+	// Keep has a server that is replaced take over the old process's memory.
+	Keep bool
 }
 
 // Fleet is a set of running processes. Its methods must not be called concurrently, except those

@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
+	"syscall"
+	"time"
 
 	"cacherouter/loadtest/process"
 )
 
 // firstServer is the host number of the first server.
 const firstServer = 10
+
+// restartPause is longer than the second within which memcached does not believe what was saved.
+const restartPause = 2100 * time.Millisecond
 
 // Server is a memcached with a fixed address. While it is down nobody listens there.
 type Server struct {
@@ -32,8 +36,8 @@ func (f *Fleet) newServer(i int) *Server {
 	if os.Geteuid() == 0 {
 		s.args = append(s.args, "-u", "root")
 	}
-	for _, a := range f.config.ServerArgs {
-		s.args = append(s.args, strings.ReplaceAll(a, "%", s.Name))
+	if f.config.Keep {
+		s.args = append(s.args, "-e", f.path(s.Name+".memory"))
 	}
 	return s
 }
@@ -66,3 +70,22 @@ func (s *Server) Pause() error { return s.proc.Pause() }
 
 // Resume lets it go on with what it held.
 func (s *Server) Resume() error { return s.proc.Resume() }
+
+// Replace ends the process in order and starts a new one, which has taken over what the old one
+// held if the fleet's configuration says Keep (memcached's own warm restart).
+func (s *Server) Replace(ctx context.Context) error {
+	if err := s.proc.Signal(syscall.SIGUSR1); err != nil {
+		return err
+	}
+	select {
+	case <-s.proc.Ended():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-time.After(restartPause):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.Start(ctx)
+}

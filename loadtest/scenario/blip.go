@@ -1,0 +1,141 @@
+//go:build linux
+
+package scenario
+
+import (
+	"time"
+
+	"cacherouter/loadtest/fleet"
+	"cacherouter/loadtest/process"
+	"cacherouter/loadtest/traffic"
+)
+
+// blip takes servers away for less than it takes to place their keys anew.
+func blip(s *stage) error {
+	f, err := s.fleet(fleet.Config{Servers: 10, Routers: 3, Timeout: 500 * time.Millisecond})
+	if err != nil {
+		return err
+	}
+	defer f.Stop()
+	r, err := s.load(f, nil)
+	if err != nil {
+		return err
+	}
+	defer r.Stop()
+	begin := time.Now()
+	repeats := s.repeats(4, 20)
+	for i := range repeats {
+		if err := s.blip(f.Servers[i%len(f.Servers)], i%2 == 0); err != nil {
+			return err
+		}
+	}
+	if err := s.wait(5 * time.Second); err != nil {
+		return err
+	}
+	s.row("blips", "%d, of 2 s (killed and started again) and of 3 s (stopped)", repeats)
+	s.atMost("changes of placement", f.MostChanges(begin), 0)
+	s.correct(s.stopLoad(r))
+	return nil
+}
+
+func (s *stage) blip(victim *fleet.Server, killed bool) error {
+	if killed {
+		s.note("%s is killed for 2 s", victim.Name)
+		victim.Kill()
+		if err := s.wait(2 * time.Second); err != nil {
+			return err
+		}
+		if err := victim.Start(s.ctx); err != nil {
+			return err
+		}
+	} else {
+		s.note("%s is stopped for 3 s", victim.Name)
+		if err := s.away(victim, 3*time.Second); err != nil {
+			return err
+		}
+	}
+	return s.wait(4 * time.Second)
+}
+
+// away stops a server for a while.
+func (s *stage) away(victim *fleet.Server, d time.Duration) error {
+	if err := victim.Pause(); err != nil {
+		return err
+	}
+	if err := s.wait(d); err != nil {
+		return err
+	}
+	return victim.Resume()
+}
+
+// router takes the processor from routers: one that sees nothing, or everything late, must not
+// make the others move keys.
+func router(s *stage) error {
+	f, err := s.fleet(fleet.Config{Servers: 10, Routers: 3})
+	if err != nil {
+		return err
+	}
+	defer f.Stop()
+	others := func(p *traffic.Plan) { p.Targets = p.Targets[1:] } // the first is the victim
+	r, err := s.load(f, others)
+	if err != nil {
+		return err
+	}
+	defer r.Stop()
+	victim, begin := f.Routers[0], time.Now()
+	s.note("%s is stopped for 10 s", victim.Name)
+	if err := victim.Pause(); err != nil {
+		return err
+	}
+	if err := s.wait(10 * time.Second); err != nil {
+		return err
+	}
+	if err := victim.Resume(); err != nil {
+		return err
+	}
+	if err := s.wait(8 * time.Second); err != nil {
+		return err
+	}
+	s.atMost("changes of placement while one router stood still", f.MostChanges(begin), 0)
+	begin = time.Now()
+	if err := s.crowd(victim); err != nil {
+		return err
+	}
+	if err := s.wait(8 * time.Second); err != nil {
+		return err
+	}
+	s.atMost("changes of placement while one router got little processor time", f.MostChanges(begin), 0)
+	var o outage
+	o.add(r.Account(), time.Time{})
+	s.row("failed reads at the others", "%s", &o.reads)
+	s.atMost("requests that failed at the other routers", o.reads.failed+o.writes.failed, 0)
+	s.correct(s.stopLoad(r))
+	return nil
+}
+
+// crowd leaves a router a ninth of one processor for 10 s.
+func (s *stage) crowd(victim *fleet.Router) error {
+	const spinners = 8
+	s.note("%s shares a processor with %d others for 10 s", victim.Name, spinners)
+	before, err := process.Allowed(victim.ID())
+	if err != nil {
+		return err
+	}
+	if err := process.Pin(victim.ID(), process.Only(0)); err != nil {
+		return err
+	}
+	for range spinners {
+		p, err := process.Start(s.ctx, process.Command{Name: "spinner", Path: "sh", Args: []string{"-c", "while :; do :; done"}})
+		if err != nil {
+			return err
+		}
+		defer p.Kill()
+		if err := process.Pin(p.ID(), process.Only(0)); err != nil {
+			return err
+		}
+	}
+	if err := s.wait(10 * time.Second); err != nil {
+		return err
+	}
+	return process.Pin(victim.ID(), before)
+}

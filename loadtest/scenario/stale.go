@@ -1,0 +1,182 @@
+//go:build linux
+
+package scenario
+
+import (
+	"time"
+
+	"cacherouter/loadtest/fleet"
+	"cacherouter/loadtest/ledger"
+	"cacherouter/loadtest/traffic"
+)
+
+// staleGoal is how many operations the long form makes.
+const staleGoal = 1_000_000
+
+// trouble is something that brings old values back if it is not handled.
+type trouble struct {
+	name string
+	make func(*stage, *fleet.Fleet) error
+}
+
+var troubles = []trouble{
+	{"a server is killed and started again", killAndStart},
+	{"a server is stopped for 3 s and goes on", stopShortly},
+	{"a server is stopped until its keys are moved, and goes on with what it held", stopLong},
+	{"routers are cut off from each other while a server is stopped", stopDuringCut},
+	{"a router is killed and started again while a server is stopped", stopDuringRouterRestart},
+	{"a server is replaced by a new process with the old one's memory", replaceAfterOutage},
+}
+
+// stale makes all troubles, one after the other, under a load that writes and deletes much.
+func stale(s *stage) error {
+	f, err := s.fleet(fleet.Config{Servers: 10, Routers: 5, Timeout: 500 * time.Millisecond, Keep: true})
+	if err != nil {
+		return err
+	}
+	defer f.Stop()
+	r, err := s.load(f, func(p *traffic.Plan) {
+		p.Ledger, p.Rate, p.Writes, p.Deletes, p.Refill = ledger.New(5000, 100), 2500, 250, 50, false
+	})
+	if err != nil {
+		return err
+	}
+	defer r.Stop()
+	goal := 0
+	if s.Long {
+		goal = staleGoal
+	}
+	for round := 0; ; round++ {
+		for i, t := range troubles {
+			if err := s.trouble(f, r, t); err != nil {
+				return err
+			}
+			s.note("trouble %d of round %d is over", i+1, round+1)
+		}
+		if done, _ := r.Account().Done(); done >= goal {
+			break
+		}
+	}
+	a := s.stopLoad(r)
+	if done, _ := a.Done(); s.Long {
+		s.yes("a million operations were made", done >= staleGoal)
+	}
+	s.correct(a)
+	return nil
+}
+
+// trouble makes one and says what was seen meanwhile, and for a while after it.
+func (s *stage) trouble(f *fleet.Fleet, r *traffic.Running, t trouble) error {
+	s.note("%s", t.name)
+	a := r.Account()
+	before, lost := a.Count(ledger.Stale), a.Count(ledger.Lost)
+	_, failed := a.Done()
+	begin := time.Now()
+	if err := t.make(s, f); err != nil {
+		return err
+	}
+	if err := s.wait(4 * time.Second); err != nil {
+		return err
+	}
+	_, failedNow := a.Done()
+	s.row(t.name, "%d stale, %d lost, %d failed, in %v", a.Count(ledger.Stale)-before, a.Count(ledger.Lost)-lost,
+		failedNow-failed, time.Since(begin).Round(time.Second))
+	return nil
+}
+
+func killAndStart(s *stage, f *fleet.Fleet) error {
+	victim, fault := f.Servers[0], time.Now()
+	victim.Kill()
+	if err := s.awaitChange(f, victim.Name, false, fault, moved); err != nil {
+		return err
+	}
+	again := time.Now()
+	if err := victim.Start(s.ctx); err != nil {
+		return err
+	}
+	return s.awaitChange(f, victim.Name, true, again, returned)
+}
+
+func stopShortly(s *stage, f *fleet.Fleet) error { return s.away(f.Servers[1], 3*time.Second) }
+
+func stopLong(s *stage, f *fleet.Fleet) error {
+	return s.outOf(f, f.Servers[2], func() error { return nil })
+}
+
+// outOf stops a server until its keys are moved, does something, lets it go on, and waits until it is
+// placed again.
+func (s *stage) outOf(f *fleet.Fleet, victim *fleet.Server, meanwhile func() error) error {
+	fault := time.Now()
+	if err := victim.Pause(); err != nil {
+		return err
+	}
+	if err := s.awaitChange(f, victim.Name, false, fault, moved); err != nil {
+		return err
+	}
+	if err := meanwhile(); err != nil {
+		return err
+	}
+	again := time.Now()
+	if err := victim.Resume(); err != nil {
+		return err
+	}
+	return s.awaitChange(f, victim.Name, true, again, returned)
+}
+
+func stopDuringCut(s *stage, f *fleet.Fleet) error {
+	cut, err := f.Cut(s.ctx, 2)
+	if err != nil {
+		return err
+	}
+	defer cut.Heal()
+	if err := s.wait(7 * time.Second); err != nil {
+		return err
+	}
+	victim, fault := f.Servers[3], time.Now()
+	if err := victim.Pause(); err != nil {
+		return err
+	}
+	if err := s.awaitMajority(f, victim.Name, fault); err != nil {
+		return err
+	}
+	if err := cut.Heal(); err != nil {
+		return err
+	}
+	again := time.Now()
+	if err := victim.Resume(); err != nil {
+		return err
+	}
+	return s.awaitAllPlaced(f, again)
+}
+
+// awaitAllPlaced waits until no router has a server out.
+func (s *stage) awaitAllPlaced(f *fleet.Fleet, since time.Time) error {
+	return fleet.Await(s.ctx, "all servers are placed at all routers", 2*returned, func() bool {
+		for _, r := range f.Routers {
+			if len(r.Out()) > 0 || time.Since(since) < 10*time.Second {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func stopDuringRouterRestart(s *stage, f *fleet.Fleet) error {
+	fault := time.Now()
+	err := s.outOf(f, f.Servers[4], func() error {
+		f.Routers[4].Kill()
+		return f.Routers[4].Start(s.ctx)
+	})
+	s.note("it took %v", time.Since(fault).Round(time.Second))
+	return err
+}
+
+// replaceAfterOutage is about a process that is new and yet not empty.
+func replaceAfterOutage(s *stage, f *fleet.Fleet) error {
+	return s.outOf(f, f.Servers[5], func() error {
+		if err := f.Servers[5].Resume(); err != nil {
+			return err
+		}
+		return f.Servers[5].Replace(s.ctx)
+	})
+}
