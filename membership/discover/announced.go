@@ -24,6 +24,8 @@ type Announced struct {
 	Max int
 	// Keep is how long a server stays after its last announcement; default 10 min.
 	Keep time.Duration
+	// Timeout bounds the time that a server may take to answer; default 250 ms.
+	Timeout time.Duration
 
 	mu       sync.Mutex
 	servers  map[string]*announced // guarded by mu
@@ -33,6 +35,7 @@ type Announced struct {
 type announced struct {
 	Server
 	seen     time.Time
+	tried    time.Time // when last, if it has not answered
 	answered bool
 }
 
@@ -70,14 +73,39 @@ func (a *Announced) Rejected() uint64 {
 	return a.rejected
 }
 
-// probesAtOnce bounds how many unknown addresses are tried at the same time.
-const probesAtOnce = 32
+const (
+	// probesAtOnce bounds how many unknown addresses are tried at the same time, and
+	// probesPerLook how many in one look: however many are silent, it does not take long.
+	probesAtOnce  = 32
+	probesPerLook = 256
+)
 
-// Look probes the servers that have not answered yet, and returns those that have.
+// Look probes servers that have not answered yet, and returns those that have.
 func (a *Announced) Look(ctx context.Context) (Answer, error) {
 	a.expire(time.Now())
-	a.probe(ctx, a.list(false))
-	return Answer{Servers: a.list(true)}, ctx.Err()
+	a.probe(ctx, a.candidates(time.Now()))
+	return Answer{Servers: a.list()}, ctx.Err()
+}
+
+// candidates returns the servers to try, those tried longest ago first.
+func (a *Announced) candidates(now time.Time) []Server {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []*announced
+	for _, s := range a.servers {
+		if !s.answered {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(x, y *announced) int {
+		return cmp.Or(x.tried.Compare(y.tried), strings.Compare(x.Name, y.Name))
+	})
+	all = all[:min(len(all), probesPerLook)]
+	servers := make([]Server, len(all))
+	for i, s := range all {
+		s.tried, servers[i] = now, s.Server
+	}
+	return servers
 }
 
 func (a *Announced) expire(now time.Time) {
@@ -90,12 +118,13 @@ func (a *Announced) expire(now time.Time) {
 	}
 }
 
-func (a *Announced) list(answered bool) []Server {
+// list returns the servers that have answered.
+func (a *Announced) list() []Server {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var all []Server
 	for _, s := range a.servers {
-		if s.answered == answered {
+		if s.answered {
 			all = append(all, s.Server)
 		}
 	}
@@ -110,6 +139,8 @@ func (a *Announced) probe(ctx context.Context, servers []Server) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
+			ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.Timeout, 250*time.Millisecond))
+			defer cancel()
 			if a.Prober.Probe(ctx, s.Address) == nil {
 				a.answered(s)
 			}

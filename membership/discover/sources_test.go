@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -170,7 +172,42 @@ func TestTenThousandAnnounced(t *testing.T) {
 	if diff := cmp.Diff([]Server{first}, got.Servers); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if p.tried != 1000 || a.Rejected() != 9001 {
+	if p.tried != probesPerLook || a.Rejected() != 9001 {
 		t.Errorf("%d tried, %d rejected", p.tried, a.Rejected())
 	}
+}
+
+// silent is a prober for which all addresses but one never answer.
+type silent struct{ addr string }
+
+func (s silent) Probe(ctx context.Context, addr string) error {
+	if addr == s.addr {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestSilentAddressesHoldUpNobody: a thousand announced addresses that do not even refuse
+// do not keep one that answers out, though it is the last to be tried.
+func TestSilentAddressesHoldUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &Announced{Prober: silent{"10.0.0.1:1"}}
+		for i := range 999 {
+			a.Announce(Server{fmt.Sprint("s", i), fmt.Sprintf("10.1.%d.%d:1", i/256, i%256), 1}, time.Now())
+		}
+		good := Server{"z", "10.0.0.1:1", 1}
+		a.Announce(good, time.Now())
+		w := &Watcher{Name: "announced", Source: a, Log: slog.New(slog.DiscardHandler)}
+		began := time.Now()
+		for range 4 {
+			w.Look(t.Context())
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("looking four times took %v", took)
+		}
+		if diff := cmp.Diff([]Server{good}, w.List()); diff != "" || w.Stats().Failures > 0 {
+			t.Errorf("%+v (-want +got):\n%s", w.Stats(), diff)
+		}
+	})
 }
