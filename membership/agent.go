@@ -20,9 +20,7 @@ func Agent(ctx context.Context, cfg gossip.Config, servers []discover.Server) er
 	t := time.NewTicker(announceEvery * tick)
 	defer t.Stop()
 	for ctx.Err() == nil {
-		for _, s := range servers {
-			g.SendAnnounce([]byte(s.String()))
-		}
+		announce(servers, g.SendAnnounce)
 		select {
 		case <-ctx.Done():
 		case <-t.C:
@@ -34,6 +32,29 @@ func Agent(ctx context.Context, cfg gossip.Config, servers []discover.Server) er
 		return fmt.Errorf("cannot leave the routers: %w", err)
 	}
 	return nil
+}
+
+// announcementSize is the size, in bytes, up to which servers are put into one message, so
+// that it goes in one packet: routers could not take in a packet for each of thousands.
+const announcementSize = 1100
+
+// announce sends servers, one a line.
+func announce(servers []discover.Server, send func(b []byte)) {
+	var b []byte
+	for _, s := range servers {
+		line := s.String()
+		if len(b) > 0 && len(b)+len(line) >= announcementSize {
+			send(b)
+			b = nil
+		}
+		if len(b) > 0 {
+			b = append(b, '\n')
+		}
+		b = append(b, line...)
+	}
+	if len(b) > 0 {
+		send(b)
+	}
 }
 
 // listener is a handler that has nothing to say and ignores what it is told.

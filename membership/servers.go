@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -205,18 +206,23 @@ func (h handler) Hint(b []byte) {
 }
 
 func (h handler) Announce(b []byte) {
-	s, err := discover.Parse(string(b))
-	if err == nil && h.c.cfg.Announced != nil {
-		h.c.cfg.Announced.Announce(s, time.Now())
+	if h.c.cfg.Announced == nil {
+		return
+	}
+	for line := range strings.SplitSeq(string(b), "\n") {
+		if s, err := discover.Parse(line); err == nil {
+			h.c.cfg.Announced.Announce(s, time.Now())
+		}
 	}
 }
 
+// announce tells the other routers, and this one, of the servers that it is to announce.
 func (c *Cluster) announce() {
-	for _, s := range c.cfg.Announce {
-		if c.link != nil {
-			c.link.SendAnnounce([]byte(s.String()))
-		}
-		if c.cfg.Announced != nil {
+	if c.link != nil {
+		announce(c.cfg.Announce, c.link.SendAnnounce)
+	}
+	if c.cfg.Announced != nil {
+		for _, s := range c.cfg.Announce {
 			c.cfg.Announced.Announce(s, time.Now())
 		}
 	}

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -102,6 +103,34 @@ func TestAnnouncedServers(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	})
+}
+
+// TestAnnouncementsFitIntoPackets: many servers are announced in few messages, each of
+// which fits into a packet, and none is left out.
+func TestAnnouncementsFitIntoPackets(t *testing.T) {
+	f := func(n, messages int) {
+		t.Helper()
+		var servers []discover.Server
+		for i := range n {
+			servers = append(servers, discover.Server{Name: fmt.Sprintf("server-%05d", i), Address: "10.0.0.1:11211", Weight: 1})
+		}
+		a := &discover.Announced{Max: n}
+		h, sent := handler{&Cluster{cfg: Config{Announced: a}}}, 0
+		announce(servers, func(b []byte) {
+			if sent++; len(b) > announcementSize {
+				t.Errorf("a message of %d bytes", len(b))
+			}
+			h.Announce(b)
+		})
+		if sent != messages || a.Rejected() > 0 {
+			t.Errorf("%d servers: %d messages, want %d; %d servers rejected", n, sent, messages, a.Rejected())
+		}
+		if a.Announce(discover.Server{Name: "more", Address: "h:1", Weight: 1}, time.Now()) {
+			t.Errorf("of %d servers not all arrived", n)
+		}
+	}
+	f(1, 1)
+	f(10_000, 278)
 }
 
 // TestFirstStateIsTheOthers: a router that starts while a server is away begins with that.

@@ -29,7 +29,7 @@ type Handler interface {
 	Merge(b []byte)
 	// Hint takes in a hint that a router sent. It may be false, late, or come twice.
 	Hint(b []byte)
-	// Announce takes in an announcement of a server.
+	// Announce takes in an announcement of servers.
 	Announce(b []byte)
 }
 
@@ -171,8 +171,7 @@ func (g *Gossip) Send(b []byte) { g.send(kindState, b) }
 // SendHint sends a hint to all other members.
 func (g *Gossip) SendHint(b []byte) { g.send(kindHint, b) }
 
-// SendAnnounce sends the announcement of a server to all other members. It is to be
-// repeated.
+// SendAnnounce sends an announcement of servers to all other members. It is to be repeated.
 func (g *Gossip) SendAnnounce(b []byte) { g.send(kindAnnounce, b) }
 
 func (g *Gossip) send(k kind, b []byte) {
