@@ -111,6 +111,15 @@ func (c *Cluster) Undrain(server string) bool {
 	return c.node.Undrain(server, time.Now())
 }
 
+// SetParameters changes [Config.Parameters], at this router alone.
+func (c *Cluster) SetParameters(parameters string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.node.SetParameters(parameters, now)
+	c.publishLocked(now)
+}
+
 // SendHint sends a hint to all other routers, best effort.
 func (c *Cluster) SendHint(b []byte) {
 	if c.link != nil {

@@ -13,7 +13,7 @@ import (
 // watchLocked begins to probe a server.
 func (c *Cluster) watchLocked(s view.Server) {
 	ctx, cancel := context.WithCancel(c.ctx)
-	w := &watched{address: s.Address, cancel: cancel, journal: journal.New(c.cfg.Journal)}
+	w := &watched{address: s.Address, cancel: cancel, since: time.Now(), journal: journal.New(c.cfg.Journal)}
 	c.watched[s.Name] = w
 	c.journals.Store(s.Name, w)
 	c.goLocked(func() { c.probe(ctx, s.Name) })

@@ -23,6 +23,7 @@ type watched struct {
 	process journal.Process
 	asked   time.Time
 	began   time.Time
+	since   time.Time // when it began to be watched
 	// vetted says that it may be listed: it has answered, and holds nothing from an
 	// earlier life.
 	vetted  bool
@@ -87,17 +88,34 @@ func (c *Cluster) refreshList(now time.Time) {
 			w.address = s.Address
 		}
 	}
-	listed := c.node.View().Servers
-	known := func(name string) bool {
-		return slices.ContainsFunc(listed, func(p view.Placed) bool { return p.Name == name })
-	}
-	list := slices.DeleteFunc(found, func(s view.Server) bool {
-		return !known(s.Name) && !c.vetLocked(s, now)
-	})
-	if len(list) > 0 {
+	if list := c.vettedLocked(found, now); len(list) > 0 {
 		c.node.SetList(list, now)
 	}
 	c.forgetLocked(wanted, now)
+}
+
+// patience is how long servers that are no longer found stay for the sake of new ones that
+// have yet to answer: where one replaces another the placement then changes once.
+const patience = 5 * time.Second
+
+// vettedLocked returns the servers that may be listed of those found.
+func (c *Cluster) vettedLocked(found []view.Server, now time.Time) []view.Server {
+	v := c.node.View()
+	awaited := false
+	list := slices.DeleteFunc(slices.Clone(found), func(s view.Server) bool {
+		if _, known := v.Find(s.Name); known || c.vetLocked(s, now) {
+			return false
+		}
+		awaited = awaited || now.Sub(c.watched[s.Name].since) < patience
+		return true
+	})
+	for _, p := range v.Servers {
+		leaves := !slices.ContainsFunc(found, func(s view.Server) bool { return s.Name == p.Name })
+		if leaves && awaited {
+			list = append(list, p.Server)
+		}
+	}
+	return list
 }
 
 // forgetLocked stops watching servers that are neither found nor listed.

@@ -17,11 +17,12 @@ import (
 // config is the whole configuration, from a file or from flags. The tag doc is the
 // field's line in docs/configuration.md.
 type config struct {
+	Name         string           `yaml:"name" doc:"This router's name among the others: unique, and the same after a restart. Empty means the host's name with the port of admin, or of the first listener."`
 	Listen       []listenerConfig `yaml:"listen" doc:"Addresses for clients, each host:port, or unix: and a path, or a mapping of the fields below."`
 	Admin        string           `yaml:"admin" doc:"Address of the admin HTTP server; empty means none."`
 	Loops        int              `yaml:"loops" doc:"Event loops; 0 means one per processor."`
 	Engine       string           `yaml:"engine" doc:"How sockets are served: auto, or portable for goroutines."`
-	DrainDelay   duration         `yaml:"drain_delay" doc:"How long readyz fails before the listeners close on SIGTERM. Set it to the time that your load balancer takes to see it."`
+	DrainDelay   duration         `yaml:"drain_delay" doc:"How long readyz fails before the listeners close on SIGTERM. Set it to the time that your load balancer takes to see it, and more."`
 	DrainTimeout duration         `yaml:"drain_timeout" doc:"How long clients then have to take their replies."`
 
 	MaxClients     int      `yaml:"max_clients" doc:"How many clients may be connected; 0 means as many as there are descriptors."`
@@ -32,12 +33,20 @@ type config struct {
 	SlowTimeout    duration `yaml:"slow_timeout" doc:"Close clients that take none of their replies for so long; 0s means never."`
 	Advertise      []string `yaml:"advertise" doc:"Addresses, host:port, of the routers, told to clients that ask for the nodes of the cluster as with ElastiCache; none means that the question is answered with ERROR."`
 
-	Pool poolConfig `yaml:"pool" doc:"The servers and how keys are placed on them."`
+	Pool       poolConfig       `yaml:"pool" doc:"The servers and how keys are placed on them."`
+	Gossip     gossipConfig     `yaml:"gossip" doc:"The other routers."`
+	Announce   []serverConfig   `yaml:"announce" doc:"Servers that this router tells the others of, and itself, if pool.announced is set there; each as in pool.servers."`
+	Membership membershipConfig `yaml:"membership" doc:"How servers are watched."`
 }
 
 // poolConfig is a set of servers and how keys are placed on them.
 type poolConfig struct {
 	Servers        []serverConfig `yaml:"servers" doc:"The servers, each [name=]address[@weight], or a mapping of name, address and weight. The name is what placement hashes; it is the address if none is given. Weights are 1 to 65535."`
+	File           string         `yaml:"file" doc:"File with more servers, each [name=]address[@weight] on a line of its own, read again when it changes. A # begins a comment."`
+	DNS            []string       `yaml:"dns" doc:"Names and ports, host:port: every address of the name, A and AAAA, is a server, and is its name."`
+	SRV            []string       `yaml:"srv" doc:"Names of SRV records, such as _memcache._tcp.example.org: every record is a server, its target and port are its name, wherever its address goes."`
+	Resolver       string         `yaml:"resolver" doc:"The DNS server to ask, host:port; empty means the system's."`
+	Announced      bool           `yaml:"announced" doc:"Whether servers count that other routers and agents announce."`
 	Distribution   string         `yaml:"distribution" doc:"How keys are placed: rendezvous, maglev, ring, or the name of another program's way; see placement.md."`
 	Hash           string         `yaml:"hash" doc:"The key hash, where another program's distribution leaves a choice; empty means its default."`
 	HashTag        string         `yaml:"hash_tag" doc:"Two characters: only the part of a key between them is hashed, as in twemproxy; empty means none."`
@@ -55,7 +64,7 @@ type poolConfig struct {
 	FlushAll       bool           `yaml:"flush_all" doc:"Whether clients may flush all servers."`
 	OnFailure      string         `yaml:"on_failure" doc:"How a get is answered whose server fails: error or miss."`
 
-	table *table // set by validate
+	table *table // set by validate; nil where no servers are known before others tell
 }
 
 // defaultConfig returns what holds where nothing else is said.
@@ -77,6 +86,7 @@ func defaultConfig() config {
 			FlushAll:       true,
 			OnFailure:      "error",
 		},
+		Membership: defaultMembership(),
 	}
 }
 
@@ -225,11 +235,43 @@ func (c *config) validate() error {
 	case c.Engine != "auto" && c.Engine != "portable":
 		return badField(fmt.Errorf("%q is neither auto nor portable", c.Engine), "engine")
 	}
+	if err := c.validateMembership(); err != nil {
+		return err
+	}
 	return c.Pool.validate()
 }
 
-// validate also builds the table, as that is how it is known to be right, and keeps it:
-// a large one takes a while.
+// validateMembership checks what concerns servers and routers that come and go.
+func (c *config) validateMembership() error {
+	if err := c.Gossip.validate(); err != nil {
+		return err
+	}
+	if err := c.Membership.validate(); err != nil {
+		return err
+	}
+	for i := range c.Announce {
+		if err := c.Announce[i].check("announce"); err != nil {
+			return err
+		}
+	}
+	alone := c.Gossip.Bind == ""
+	switch {
+	case len(c.Name) > 255:
+		return badField(fmt.Errorf("%d bytes are more than 255", len(c.Name)), "name")
+	case len(c.Announce) > 0 && alone:
+		return badField(errors.New("wants gossip, which has no address to bind"), "announce")
+	case c.Pool.Announced && alone:
+		return badField(errors.New("wants gossip, which has no address to bind"), "pool", "announced")
+	case !c.Membership.Enabled && !alone:
+		return badField(errors.New("wants membership, which is not enabled"), "gossip", "bind")
+	case !c.Membership.Enabled && c.Pool.dynamic() != "":
+		return badField(errors.New("wants membership, which is not enabled"), "pool", c.Pool.dynamic())
+	}
+	return nil
+}
+
+// validate also builds the table of the servers that are known, as that is how it is known
+// to be right, and keeps it: a large one takes a while.
 func (p *poolConfig) validate() error {
 	switch {
 	case p.OnFailure != "error" && p.OnFailure != "miss":
@@ -245,6 +287,12 @@ func (p *poolConfig) validate() error {
 	}
 	if _, err := p.upstream(nil); err != nil {
 		return err
+	}
+	if err := p.validateSources(); err != nil {
+		return err
+	}
+	if len(p.Servers) == 0 && p.dynamic() != "" {
+		return p.checkOptions()
 	}
 	var err error
 	p.table, err = buildTable(p)

@@ -11,7 +11,7 @@ func configDoc() string {
 	var b strings.Builder
 	b.WriteString("# Configuration\n\n" +
 		"<!-- Made from the code: go test ./cmd/cacherouter -run ConfigDoc -update -->\n\n" +
-		"One YAML file, given with `--config`. Every field may be left out but `pool.servers`. An unknown field is an error. " +
+		"One YAML file, given with `--config`. Every field may be left out but where the servers are: `pool.servers`, or another of the sources, which may be combined. An unknown field is an error. " +
 		"Durations are written as in `250ms`, `1s`, `2m`; sizes are bytes. `cacherouter check --config FILE` says what is wrong, with file, line and field.\n\n" +
 		"```yaml\nlisten: [127.0.0.1:11311]\npool:\n  servers:\n    - cache-a=10.0.0.1:11211\n    - cache-b=10.0.0.2:11211@2 # weight 2\n```\n\n" +
 		"| field | default | meaning |\n|---|---|---|\n")

@@ -62,6 +62,9 @@ func (c *planCmd) Run(s streams) error {
 	if c.HitRatio < 0 || c.HitRatio > 1 {
 		return fmt.Errorf("--hit-ratio: %g is not between 0 and 1", c.HitRatio)
 	}
+	if err := before.Pool.sayUnknown(s.err); err != nil {
+		return err
+	}
 	after, err := c.change(before.Pool)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,11 @@ type serveCmd struct {
 	Admin    *string          `help:"Address of the admin HTTP server; empty for none." placeholder:"ADDR"`
 	Loops    int              `help:"Event loops; 0 means one per processor." default:"0"`
 	Engine   string           `help:"How sockets are served: auto or portable." placeholder:"NAME"`
+	Name     string           `help:"This router's name among the others." placeholder:"NAME"`
+	Gossip   string           `help:"Address on which routers talk to each other, usually port 11313." placeholder:"ADDR"`
+	Join     []string         `help:"Addresses of other routers." placeholder:"ADDR,..."`
+	Keyring  string           `help:"File of keys for the gossip." type:"path" placeholder:"FILE"`
+	Watch    *bool            `name:"membership" help:"Watch the servers (the default), or leave keys where they are placed." negatable:""`
 	FlushAll *bool            `help:"Let clients flush all servers." negatable:""`
 }
 
@@ -51,6 +57,15 @@ func (c *serveCmd) load() (config, error) {
 	if c.FlushAll != nil {
 		cfg.Pool.FlushAll = *c.FlushAll
 	}
+	cfg.Name = cmp.Or(c.Name, cfg.Name)
+	cfg.Gossip.Bind = cmp.Or(c.Gossip, cfg.Gossip.Bind)
+	cfg.Gossip.Keyring = cmp.Or(c.Keyring, cfg.Gossip.Keyring)
+	if len(c.Join) > 0 {
+		cfg.Gossip.Join = c.Join
+	}
+	if c.Watch != nil {
+		cfg.Membership.Enabled = *c.Watch
+	}
 	return cfg, cfg.validate()
 }
 
@@ -70,8 +85,11 @@ type server struct {
 	load   func() (config, error)
 	log    *slog.Logger
 	router *router.Router
-	admin  *admin.Server
-	ready  func(listening) // may be nil
+	// members is nil where membership is off: then keys stay where the configuration
+	// places them.
+	members *members
+	admin   *admin.Server
+	ready   func(listening) // may be nil
 
 	reloading sync.Mutex // held by a reload, as a signal and a request may ask at once
 }
@@ -87,35 +105,75 @@ type listening struct {
 func serve(cfg config, load func() (config, error), log *slog.Logger, ready func(listening)) error {
 	raiseDescriptorLimit(log)
 	s := &server{cfg: cfg, load: load, log: log, ready: ready}
-	if err := s.build(); err != nil {
-		return err
-	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
+	if ended, err := s.start(); ended || err != nil {
+		return err
+	}
+	defer s.leave()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.router.Run(ctx) })
+	if s.members != nil {
+		g.Go(func() error { s.members.follow(ctx, s.router); return nil })
+	}
 	g.Go(func() error {
 		defer cancel()
-		if err := s.listen(g); err != nil {
+		if err := s.listen(ctx, g); err != nil {
 			return err
 		}
-		s.obey(ctx, signals)
+		s.obey(ctx, g, signals)
 		return nil
 	})
 	return g.Wait()
 }
 
-// build makes the router.
-func (s *server) build() error {
-	t := s.cfg.Pool.table
+// start makes all that is needed before clients can be served. It may have to wait for a
+// first server to be found, and reports whether a signal ended that.
+func (s *server) start() (ended bool, err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
 	up, err := s.cfg.Pool.upstream(s.log)
 	if err != nil {
-		return err
+		return false, err
 	}
+	t := s.cfg.Pool.table
+	if s.cfg.Membership.Enabled {
+		if s.members, err = startMembers(ctx, &s.cfg, up, s.log); err != nil {
+			return ctx.Err() != nil, err
+		}
+		if t, err = s.members.first(); err != nil {
+			s.leave()
+			return false, err
+		}
+	}
+	if err := s.build(t, up); err != nil {
+		s.leave()
+		return false, err
+	}
+	return false, nil
+}
+
+// leave ends membership, with a good-bye to the other routers.
+func (s *server) leave() {
+	if s.members == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	defer cancel()
+	if err := s.members.cluster.Close(ctx); err != nil {
+		s.log.Warn("good-bye to the other routers not finished", "err", err)
+	}
+}
+
+// goodbye is how long it may take.
+const goodbye = 3 * time.Second
+
+// build makes the router.
+func (s *server) build(t *table, up upstream) (err error) {
 	loops := s.cfg.Loops
 	if loops == 0 {
 		loops = runtime.NumCPU()
@@ -123,11 +181,17 @@ func (s *server) build() error {
 	// The loops keep their processors busy at load; one more is for everything else.
 	runtime.GOMAXPROCS(loops + 1)
 	p := &s.cfg.Pool
+	var watching router.Membership
+	if s.members != nil {
+		watching = observer{s.members.cluster}
+	}
 	s.router, err = router.New(router.Config{
 		Loops:          loops,
 		Portable:       s.cfg.Engine == "portable",
 		Spare:          true, // as set above
 		Table:          &t.Table,
+		Membership:     watching,
+		FailoverTTL:    time.Duration(s.cfg.Membership.FailoverTTL),
 		FlushAll:       p.FlushAll,
 		MissOnFailure:  p.OnFailure == "miss",
 		Timeout:        time.Duration(p.Timeout),
@@ -153,14 +217,14 @@ func (s *server) build() error {
 }
 
 // listen opens the listeners and says so; what they need on the side runs in g.
-func (s *server) listen(g *errgroup.Group) error {
+func (s *server) listen(ctx context.Context, g *errgroup.Group) error {
 	var at listening
 	if s.cfg.Admin != "" {
 		ln, err := net.Listen(reactor.SplitAddress(s.cfg.Admin))
 		if err != nil {
 			return fmt.Errorf("cannot listen for admin: %w", err)
 		}
-		s.admin = admin.New(admin.Config{Router: s.router, Reload: s.reload, Log: s.log})
+		s.admin = admin.New(admin.Config{Router: s.router, Reload: func() error { return s.reload(ctx) }, Log: s.log})
 		g.Go(func() error { return s.admin.Serve(ln) })
 		at.admin = ln.Addr()
 		s.log.Info("admin listening", "addr", at.admin.String())
@@ -193,8 +257,9 @@ func (s *server) closeAdmin() error {
 	return s.admin.Close()
 }
 
-// obey follows signals until one says to stop, and then drains.
-func (s *server) obey(ctx context.Context, signals <-chan os.Signal) {
+// obey follows signals until one says to stop, and then drains. Reloads run in g, as they
+// may take a while.
+func (s *server) obey(ctx context.Context, g *errgroup.Group, signals <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -202,7 +267,7 @@ func (s *server) obey(ctx context.Context, signals <-chan os.Signal) {
 			return
 		case sig := <-signals:
 			if sig == syscall.SIGHUP {
-				s.reload()
+				g.Go(func() error { s.reload(ctx); return nil })
 				continue
 			}
 			s.log.Info("draining", "signal", sig.String())
@@ -240,12 +305,13 @@ func (s *server) drain(ctx context.Context, signals <-chan os.Signal) {
 	} else {
 		s.log.Info("drained")
 	}
+	s.leave()
 	s.closeAdmin()
 }
 
 // reload takes over the servers and the distribution of the file. A bad file changes
 // nothing.
-func (s *server) reload() error {
+func (s *server) reload(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	cfg, err := s.load()
@@ -253,8 +319,11 @@ func (s *server) reload() error {
 		s.log.Error("reload refused", "err", err)
 		return err
 	}
-	t := cfg.Pool.table
-	s.router.SetTable(&t.Table)
-	s.log.Info("reloaded", "servers", len(t.Servers), "distribution", cfg.Pool.Distribution, "digest", t.digest())
+	if s.members != nil {
+		s.members.reload(ctx, &cfg.Pool, s.router)
+	} else {
+		s.router.SetTable(&cfg.Pool.table.Table)
+	}
+	s.log.Info("reloaded", "servers", len(s.router.Table().Servers), "distribution", cfg.Pool.Distribution)
 	return nil
 }

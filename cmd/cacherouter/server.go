@@ -80,9 +80,9 @@ func (e *serverError) Error() string   { return e.err.Error() }
 func (e *serverError) Unwrap() error   { return e.err }
 func (e *serverError) lineInFile() int { return e.line }
 
-// fault is an error of the server as a field of its pool.
-func (s *serverConfig) fault(format string, args ...any) error {
-	return badField(&serverError{s.line, fmt.Errorf(format, args...)}, "pool", "servers")
+// fault is an error of the server as an element of a list.
+func (s *serverConfig) fault(list []string, format string, args ...any) error {
+	return badField(&serverError{s.line, fmt.Errorf(format, args...)}, list...)
 }
 
 // String returns the server as where prints it: its address, with its name before it if
@@ -94,16 +94,16 @@ func (s serverConfig) String() string {
 	return s.Name + "=" + s.Address
 }
 
-// check says what is wrong with the server by itself.
-func (s *serverConfig) check() error {
+// check says what is wrong with the server by itself, as an element of a list.
+func (s *serverConfig) check(list ...string) error {
 	if s.Name == "" {
-		return s.fault("server %q: the name is empty", s.Address)
+		return s.fault(list, "server %q: the name is empty", s.Address)
 	}
 	if err := checkAddress(s.Address); err != nil {
-		return s.fault("server %s: %w", s.Name, err)
+		return s.fault(list, "server %s: %w", s.Name, err)
 	}
 	if s.Weight < 1 || s.Weight > 65535 {
-		return s.fault("server %s: weight %d is not between 1 and 65535", s.Name, s.Weight)
+		return s.fault(list, "server %s: weight %d is not between 1 and 65535", s.Name, s.Weight)
 	}
 	return nil
 }
@@ -128,20 +128,21 @@ func checkAddress(a string) error {
 
 // checkServers says what is wrong with the list as a whole.
 func checkServers(servers []serverConfig) error {
+	list := []string{"pool", "servers"}
 	if len(servers) == 0 {
-		return badField(errors.New("want at least one server"), "pool", "servers")
+		return badField(errors.New("want at least one server"), list...)
 	}
 	names, addrs := make(map[string]bool), make(map[string]bool)
 	for i := range servers {
 		s := &servers[i]
-		if err := s.check(); err != nil {
+		if err := s.check(list...); err != nil {
 			return err
 		}
 		if names[s.Name] {
-			return s.fault("server %s: the name is there twice", s.Name)
+			return s.fault(list, "server %s: the name is there twice", s.Name)
 		}
 		if addrs[s.Address] {
-			return s.fault("server %s: the address %s is there twice", s.Name, s.Address)
+			return s.fault(list, "server %s: the address %s is there twice", s.Name, s.Address)
 		}
 		names[s.Name], addrs[s.Address] = true, true
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -34,6 +35,7 @@ func (f *poolFlags) load() (config, error) {
 	}
 	if len(f.Backends) > 0 {
 		c.Pool.Servers = f.Backends
+		c.Pool.File, c.Pool.DNS, c.Pool.SRV, c.Pool.Announced = "", nil, nil, false
 	}
 	for _, o := range []struct{ to, from *string }{
 		{&c.Pool.Distribution, &f.Distribution},
@@ -60,8 +62,26 @@ func (c *checkCmd) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	t := cfg.Pool.table
-	fmt.Fprintf(s.out, "%s: ok, %d servers, %s, digest %s\n", c.Config, len(t.Servers), cfg.Pool.Distribution, t.digest())
+	p := &cfg.Pool
+	if p.table == nil {
+		fmt.Fprintf(s.out, "%s: ok, servers are found by pool.%s, %s\n", c.Config, p.dynamic(), p.Distribution)
+		return nil
+	}
+	fmt.Fprintf(s.out, "%s: ok, %d servers, %s, digest %s\n", c.Config, len(p.table.Servers), p.Distribution, p.table.digest())
+	return p.sayUnknown(s.err)
+}
+
+// sayUnknown says what a pool may have that its configuration does not tell. It fails if
+// that is all.
+func (p *poolConfig) sayUnknown(w io.Writer) error {
+	by := p.dynamic()
+	switch {
+	case by == "":
+	case len(p.Servers) == 0:
+		return badField(errors.New("servers are found while the router runs: name some with --backends, or ask a running router for /api/v1/members"), "pool", by)
+	default:
+		fmt.Fprintf(w, "cacherouter: only servers in the configuration are counted: those that pool.%s finds, and those that are out, only a running router knows (/api/v1/members)\n", by)
+	}
 	return nil
 }
 
@@ -94,6 +114,9 @@ const maxCandidates = 3
 func (c *whereCmd) Run(s streams) error {
 	cfg, err := c.load()
 	if err != nil {
+		return err
+	}
+	if err := cfg.Pool.sayUnknown(s.err); err != nil {
 		return err
 	}
 	t, err := buildTable(&cfg.Pool)

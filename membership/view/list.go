@@ -29,6 +29,22 @@ func (n *Node) SetList(list []Server, now time.Time) bool {
 	return true
 }
 
+// SetParameters changes what else the placement depends on, at once and at this router
+// alone: until the others have changed it too, their lists count as different ones.
+func (n *Node) SetParameters(parameters string, now time.Time) {
+	if parameters == n.cfg.Parameters {
+		return
+	}
+	n.cfg.Parameters = parameters
+	n.use(n.list)
+	if n.next != nil {
+		n.nextSum = Digest(parameters, n.next)
+	}
+	n.view = n.build(now) // without one before, which was made in another way
+	n.moved++
+	n.dirty = true
+}
+
 // use puts a list in force and drops what was decided on servers it no longer has.
 func (n *Node) use(list []Server) {
 	n.list = sortedList(list)

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"cacherouter/backend"
+	"cacherouter/fresh"
+	"cacherouter/membership"
+	"cacherouter/membership/health"
+	"cacherouter/membership/probe"
+	"cacherouter/router"
+)
+
+// members keeps a router's table as membership wants it.
+type members struct {
+	cluster *membership.Cluster
+	sources *sources
+	placer  *placer
+	keys    *fresh.Value[[][]byte] // nil without a keyring
+	log     *slog.Logger
+
+	mu       sync.Mutex
+	inUse    [][]byte // guarded by mu: the keys
+	digest   string   // guarded by mu: of the placement last logged
+	unplaced string   // guarded by mu: the error last logged
+}
+
+// startMembers looks for the servers and begins to watch them. It takes as long as it
+// takes to find the first one, or until the context ends.
+func startMembers(ctx context.Context, c *config, up upstream, log *slog.Logger) (*members, error) {
+	prober := probe.TCP{Dial: up.dial, User: up.user, Password: up.password}
+	m := &members{sources: newSources(c, prober, log), placer: new(placer), log: log}
+	m.placer.use(&c.Pool)
+	mc := membership.Config{
+		Router:         c.routerName(),
+		Sources:        m.sources.watchers,
+		Prober:         prober,
+		ProbeTimeout:   time.Duration(c.Membership.ProbeTimeout),
+		Parameters:     c.Pool.parameters(),
+		Announce:       found(c.Announce),
+		Announced:      m.sources.announced,
+		FailoverAtOnce: c.Membership.FailoverWrites == "at_once",
+		Handover:       time.Duration(c.Membership.Handover),
+		Log:            log,
+	}
+	mc.Health, mc.View, mc.Journal, mc.Readmit = c.Membership.constants()
+	mc.View.Expected = c.Gossip.Expected
+	if c.Gossip.Bind != "" {
+		gc, err := c.Gossip.config()
+		if err != nil {
+			return nil, err
+		}
+		if len(gc.Keys) == 0 && !loopback(c.Gossip.Bind) {
+			log.Warn("gossip is not encrypted: whoever reaches its port can decide for this router", "bind", c.Gossip.Bind)
+		}
+		mc.Gossip = &gc
+	}
+	var err error
+	if c.Gossip.Keyring != "" {
+		if m.keys, err = fresh.New(log, c.Gossip.keys, c.Gossip.Keyring); err != nil {
+			return nil, badField(err, "gossip", "keyring")
+		}
+		m.inUse = m.keys.Get()
+	}
+	if m.cluster, err = membership.Start(ctx, mc); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// loopback reports whether only this host reaches an address.
+func loopback(hostPort string) bool {
+	host, _, _ := net.SplitHostPort(hostPort)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// keyringEvery is the time between two looks at the keyring.
+const keyringEvery = 2 * time.Second
+
+// follow gives the router a new table at each change, until the context ends.
+func (m *members) follow(ctx context.Context, r *router.Router) {
+	look := time.NewTicker(keyringEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.cluster.Changed():
+			m.update(r)
+		case <-look.C:
+			m.rotate()
+		}
+	}
+}
+
+// rotate takes over the keys of the gossip if their file has changed.
+func (m *members) rotate() {
+	if m.keys == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next := m.keys.Get()
+	if slices.EqualFunc(m.inUse, next, slices.Equal[[]byte]) {
+		return
+	}
+	m.inUse = next
+	if err := m.cluster.SetGossipKeys(next); err != nil {
+		m.log.Error("gossip keys not changed", "err", err)
+		return
+	}
+	m.log.Info("gossip keys changed", "keys", len(next))
+}
+
+// first returns the table to begin with.
+func (m *members) first() (*table, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t, err := m.placer.table(m.cluster.View())
+	if err == nil {
+		m.digest = t.digest()
+	}
+	return t, err
+}
+
+// update gives the router a table for the present state. A placement that cannot be made
+// leaves the last one in force.
+func (m *members) update(r *router.Router) {
+	m.mu.Lock() // so that nobody puts an older state in the place of a newer one
+	defer m.mu.Unlock()
+	s := m.cluster.View()
+	t, err := m.placer.table(s)
+	if err != nil {
+		m.sayUnplaced(err)
+		return
+	}
+	m.unplaced = ""
+	r.SetTable(&t.Table)
+	if d := t.digest(); d != m.digest {
+		m.log.Info("placement changed", "servers", len(s.Placed()), "digest", d, "view", s.Version)
+		m.digest = d
+	}
+}
+
+// sayUnplaced logs an error once.
+func (m *members) sayUnplaced(err error) {
+	if err.Error() != m.unplaced {
+		m.log.Error("servers cannot be placed, the last placement stays in force", "err", err)
+		m.unplaced = err.Error()
+	}
+}
+
+// patience is how long a reload waits for its list to be in force: for new servers to
+// answer, and for the other routers.
+const patience = 10 * time.Second
+
+// reload takes over the list of servers, and how keys are placed, of a configuration, and
+// returns when they are in force, or says what is missing.
+func (m *members) reload(ctx context.Context, p *poolConfig, r *router.Router) {
+	m.placer.use(p)
+	m.cluster.SetParameters(p.parameters())
+	m.rotate()
+	if (m.sources.static == nil) != (len(p.Servers) == 0) {
+		m.log.Warn("to begin or to end with a list of servers in the configuration takes a restart")
+	} else if m.sources.static != nil {
+		m.sources.static.set(p.Servers)
+		m.await(ctx, p.Servers)
+	}
+	m.update(r)
+}
+
+// await waits until a list is in force.
+func (m *members) await(ctx context.Context, servers []serverConfig) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		missing := m.differ(servers)
+		if len(missing) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			m.log.Warn("the new list is not in force yet: these servers are to come or to go", "servers", strings.Join(missing, " "))
+			return
+		case <-look.C:
+		}
+	}
+}
+
+// differ returns the names of the servers that the configuration lists otherwise than it
+// is in force.
+func (m *members) differ(servers []serverConfig) []string {
+	wanted := found(servers)
+	for _, w := range m.sources.watchers {
+		if w != m.sources.static.watcher {
+			wanted = append(wanted, w.List()...)
+		}
+	}
+	var names []string
+	s := m.cluster.View()
+	listed := make(map[string]bool)
+	for _, want := range wanted {
+		got, ok := s.Find(want.Name)
+		if !listed[want.Name] && (!ok || got.Address != want.Address || got.Weight != want.Weight) {
+			names = append(names, want.Name)
+		}
+		listed[want.Name] = true
+	}
+	for _, got := range s.Servers {
+		if !listed[got.Name] {
+			names = append(names, got.Name)
+		}
+	}
+	return names
+}
+
+// observer tells membership what the loops see. It implements router.Membership.
+type observer struct{ *membership.Cluster }
+
+// Observe passes on what says something about a server: that too much waits for it, or
+// that it does not take our password, is no sign that it is gone.
+func (o observer) Observe(server string, seen backend.Observation) {
+	h := health.Observation{
+		OK: seen.OK, Latency: seen.Latency,
+		Refused:  seen.Failures[backend.Refused],
+		Lost:     seen.Failures[backend.Lost],
+		TimedOut: seen.Failures[backend.TimedOut],
+		BadReply: seen.Failures[backend.BadReply],
+	}
+	h.Streak = min(seen.Streak, h.Errors())
+	o.Cluster.Observe(server, h)
+}
+
+var _ router.Membership = observer{}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"cacherouter/membership"
+	"cacherouter/membership/health"
+	"cacherouter/membership/view"
+	"cacherouter/router"
+)
+
+// placer makes a router's tables from membership's states. Placements are made again only
+// when the servers that they count are others: mostly a state changes how servers are
+// used, not where keys live. Any goroutine may use it.
+type placer struct {
+	mu   sync.Mutex
+	pool poolConfig        // guarded by mu
+	made map[string]*table // guarded by mu: by what they are made of
+}
+
+// use makes the tables that follow those of another pool. Its servers only give the order,
+// which is part of some programs' placements.
+func (p *placer) use(pool *poolConfig) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pool, p.made = *pool, nil
+}
+
+// parameters says in one line what the placement depends on beside its servers.
+func (p *poolConfig) parameters() string {
+	s := fmt.Sprintf("%s %q %q %q %q %q %d %d", p.Distribution, p.Hash, p.HashTag, p.HashStop, p.Seed, p.Mode, p.TableSize, p.Points)
+	if _, own := ours[p.Distribution]; !own {
+		for _, server := range p.Servers {
+			s += " " + server.Name
+		}
+	}
+	return s
+}
+
+// table returns the table for a state, which the placement that it counts is part of.
+func (p *placer) table(s *membership.State) (*table, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	used := make(map[string]*table, 3)
+	placed := p.inOrder(s.Placed())
+	now, err := p.place(placed, used)
+	if err != nil {
+		return nil, err
+	}
+	t := &table{placed: now.placed, exact: now.exact}
+	t.Picker, t.Hash = now.Picker, now.Hash
+	index := make(map[string]int)
+	for _, list := range [][]membership.Server{placed, s.Servers, s.Before, s.After} {
+		for _, server := range list {
+			if _, known := index[server.Name]; !known {
+				index[server.Name] = len(t.Servers)
+				t.Servers = append(t.Servers, asRouted(server))
+			}
+		}
+	}
+	if t.Before, err = p.placeOthers(s.Before, index, used); err != nil {
+		return nil, err
+	}
+	if t.After, err = p.placeOthers(s.After, index, used); err != nil {
+		return nil, err
+	}
+	t.Until = s.Until
+	p.made = used
+	return t, nil
+}
+
+// inOrder sorts servers as the configuration lists them, those that it does not know by
+// name behind them.
+func (p *placer) inOrder(servers []membership.Server) []membership.Server {
+	rank := make(map[string]int)
+	for i, s := range p.pool.Servers {
+		rank[s.Name] = i - len(p.pool.Servers)
+	}
+	servers = slices.Clone(servers)
+	slices.SortStableFunc(servers, func(a, b membership.Server) int { return cmp.Compare(rank[a.Name], rank[b.Name]) })
+	return servers
+}
+
+// place returns the placement of servers, made before if it was, and notes it as used.
+func (p *placer) place(servers []membership.Server, used map[string]*table) (*table, error) {
+	pool := p.pool
+	pool.Servers = nil
+	var key strings.Builder
+	for _, s := range servers {
+		pool.Servers = append(pool.Servers, serverConfig{Name: s.Name, Address: s.Address, Weight: s.Weight})
+		fmt.Fprintf(&key, "%s\n%s\n%d\n", s.Name, s.Address, s.Weight)
+	}
+	t := p.made[key.String()]
+	if t == nil {
+		var err error
+		if t, err = buildTable(&pool); err != nil {
+			return nil, err
+		}
+	}
+	used[key.String()] = t
+	return t, nil
+}
+
+// placeOthers returns the placement of servers that are elsewhere in the table, nil for
+// none.
+func (p *placer) placeOthers(servers []membership.Server, index map[string]int, used map[string]*table) (router.Picker, error) {
+	if len(servers) == 0 {
+		return nil, nil
+	}
+	servers = p.inOrder(servers)
+	t, err := p.place(servers, used)
+	if err != nil {
+		return nil, err
+	}
+	moved := elsewhere{Picker: t.Picker, at: make([]int, len(servers))}
+	for i, s := range servers {
+		moved.at[i] = index[s.Name]
+	}
+	return moved, nil
+}
+
+// elsewhere picks servers whose indexes in the table are others than in the placement.
+type elsewhere struct {
+	router.Picker
+	at []int
+}
+
+// Pick implements router.Picker.
+func (e elsewhere) Pick(dst []int, hash uint64, n int) []int {
+	first := len(dst)
+	dst = e.Picker.Pick(dst, hash, n)
+	for i := first; i < len(dst); i++ {
+		dst[i] = e.at[dst[i]]
+	}
+	return dst
+}
+
+// asRouted says how a server is used.
+func asRouted(s membership.Server) router.Server {
+	r := router.Server{Name: s.Name, Address: s.Address, Clean: s.Clean, Moved: s.Moved}
+	switch {
+	case !s.Reads:
+		r.Reads = router.ReadNext
+	case s.Probation && s.Status == view.In:
+		r.Reads = router.ReadOne
+	}
+	switch s.Writes {
+	case membership.Refuse:
+		r.Writes = router.WriteNowhere
+	case membership.Failover:
+		r.Writes = router.WriteNext
+	}
+	return r
+}
+
+// usable reports whether any server serves reads.
+func usable(s *membership.State) bool {
+	return slices.ContainsFunc(s.Placed(), func(s membership.Server) bool { return s.Reads && s.Health != health.Down })
+}
