@@ -36,6 +36,7 @@ func (r *Request) parseFlags(flags []byte) string {
 		if len(word) == 0 {
 			return ""
 		}
+		r.flags |= letterBit(word[0])
 		switch word[0] {
 		case 'q':
 			if r.Verb == MetaDebug {
@@ -55,6 +56,31 @@ func (r *Request) parseFlags(flags []byte) string {
 		flags = rest
 	}
 }
+
+// letterBit returns the bit of a flag's letter; bit 63 stands for what is no letter.
+func letterBit(c byte) uint64 {
+	switch {
+	case c-'a' < 26:
+		return 1 << (c - 'a')
+	case c-'A' < 26:
+		return 1 << (26 + c - 'A')
+	}
+	return 1 << 63
+}
+
+// letters returns the bits of several letters.
+func letters(s string) (bits uint64) {
+	for i := range len(s) {
+		bits |= letterBit(s[i])
+	}
+	return bits
+}
+
+var (
+	itemFlags  = letters("vf")          // tell all that a copy needs
+	copyFlags  = letters("vfkOqsb")     // tell nothing that a copy does not have
+	plainFlags = letters("vfkOqsbtchl") // change nothing
+)
 
 // duplicateFlag is what memcached says of a flag that is there twice.
 func duplicateFlag(v Verb) string {

@@ -42,6 +42,32 @@ type Request struct {
 
 	raw            []byte // line and data as they came
 	cutFrom, cutTo int    // where in Line noreply or q stands
+	flags          uint64 // letters of a meta request's flags
+}
+
+// Kind says what a request on one key does to its item.
+type Kind uint8
+
+const (
+	// Changes may change it, or its time to live.
+	Changes Kind = iota
+	// Reads changes nothing, but asks for what only the item's home can tell, such as its
+	// cas token.
+	Reads
+	// Copyable is a read that a copy of the item answers as well, and whose reply has all
+	// that another copy needs.
+	Copyable
+)
+
+// Kind returns what the request does.
+func (r *Request) Kind() Kind {
+	switch {
+	case r.Verb == Get, r.Verb == MetaGet && r.flags&^copyFlags == 0 && r.flags&itemFlags == itemFlags:
+		return Copyable
+	case r.Verb == Gets, r.Verb == MetaDebug, r.Verb == MetaGet && r.flags&^plainFlags == 0:
+		return Reads
+	}
+	return Changes
 }
 
 // Repeatable reports whether the request may be sent again when its connection dies.

@@ -77,6 +77,7 @@ type Loop struct {
 	buffers buffers
 	conns   map[*Conn]struct{}
 	onTurn  func()
+	longest time.Duration // turn since Longest was called
 
 	resting resting
 	streams sync.WaitGroup // goroutines that dial, read and write for this loop
@@ -127,6 +128,13 @@ func (l *Loop) Now() time.Time { return l.now }
 
 // OnTurn sets a function to be called at the end of each turn, before the flush.
 func (l *Loop) OnTurn(f func()) { l.onTurn = f }
+
+// Longest returns the length of the longest turn since it was last called.
+func (l *Loop) Longest() time.Duration {
+	d := l.longest
+	l.longest = 0
+	return d
+}
 
 // Load returns the number of open accepted connections; any goroutine may ask.
 func (l *Loop) Load() int64 { return l.load.Load() }
@@ -188,7 +196,9 @@ func (l *Loop) turn() error {
 		l.onTurn()
 	}
 	l.flush()
-	l.stats.BusyNanos += uint64(time.Since(l.now))
+	took := time.Since(l.now)
+	l.stats.BusyNanos += uint64(took)
+	l.longest = max(l.longest, took)
 	return nil
 }
 

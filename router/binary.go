@@ -54,7 +54,8 @@ func (s *session) refuseBinary(r *memproto.BinaryRequest) {
 		line, verb := r.ForwardDelete(nil)
 		q := s.push(nil)
 		q.hidden = true
-		q.ask(r.Key, verb, line)
+		q.about(r.Key, r.Base64, verb, memproto.Changes)
+		q.submit(line)
 	}
 	if r.Skip > 0 {
 		s.skip, s.refusal = r.Skip, string(s.w.say(r.Refusal, ""))
@@ -76,11 +77,8 @@ func (s *session) dispatchBinary(r *memproto.BinaryRequest) bool {
 	case s.passwords != nil && verb != memproto.Version:
 		s.unauthenticated()
 		return true
-	case verb == memproto.FlushAll || verb == memproto.Stats:
-		s.fenced = s.n > 0
-		if s.fenced {
-			return false
-		}
+	case s.mustWait(verb):
+		return false
 	}
 	s.w.stats.Requests[verb]++
 	s.serveBinary(r, verb)
@@ -107,30 +105,22 @@ func (s *session) serveBinary(r *memproto.BinaryRequest, verb memproto.Verb) {
 	}
 }
 
-// sendBinary sends a request on one key to the key's home.
+// sendBinary sends a request on one key to the servers.
 func (s *session) sendBinary(r *memproto.BinaryRequest) {
 	w := s.w
 	raw, verb := r.Forward(w.scratch[:0])
 	q := s.push(nil)
+	kind := memproto.Changes
+	if r.Op.Verb() == memproto.Get { // which asks for the cas, so that no copy will do
+		kind = memproto.Reads
+	}
+	q.about(r.Key, r.Base64, verb, kind)
 	q.call.Repeatable = verb == memproto.Gets || verb == memproto.MetaGet
-	q.ask(r.Key, verb, raw)
+	q.repeatable = q.call.Repeatable
+	q.submit(raw)
 	if cap(raw) <= keepScratch {
 		w.scratch = raw[:0]
 	}
-}
-
-// ask sends text to a key's home.
-func (q *request) ask(key []byte, verb memproto.Verb, raw []byte) {
-	q.hash = q.w.table.hash(key)
-	q.server = q.w.home(q.hash)
-	q.verb = verb
-	q.call.Owner = q
-	q.call.Verb = verb
-	q.call.Whole = true
-	if verb == memproto.MetaSet {
-		q.server.Saw(q.hash, len(raw))
-	}
-	q.send(raw)
 }
 
 // answer puts a reply into binary. Both parts are valid until the next one.
@@ -167,9 +157,6 @@ func (s *session) flushBinary(r *memproto.BinaryRequest) {
 		s.tell(s.w.say(memproto.CodeAuth, ""))
 		return
 	}
-	f := s.startFan(&memproto.Request{Verb: memproto.FlushAll})
-	f.merge = mergeFlush
-	f.begin()
-	f.ask(fmt.Appendf(nil, "flush_all %d\r\n", r.FlushDelay()))
-	f.arrived()
+	line := fmt.Appendf(nil, "flush_all %d\r\n", r.FlushDelay())
+	s.flush(&memproto.Request{Verb: memproto.FlushAll}, false, line)
 }

@@ -7,12 +7,8 @@ import (
 // dispatch acts on a whole request. False means that it must wait until everything
 // before it has been answered; nothing has then been done.
 func (s *session) dispatch(r *memproto.Request) bool {
-	switch r.Verb {
-	case memproto.FlushAll, memproto.Stats:
-		s.fenced = s.n > 0
-		if s.fenced {
-			return false
-		}
+	if s.mustWait(r.Verb) {
+		return false
 	}
 	s.w.stats.Requests[r.Verb]++
 	if len(s.w.r.cfg.Advertise) > 0 && s.discovers(r) {
@@ -47,6 +43,14 @@ func (s *session) dispatch(r *memproto.Request) bool {
 		s.send(r)
 	}
 	return true
+}
+
+// mustWait reports whether a request has to wait until those before it are answered, and
+// keeps the client from being read until then.
+func (s *session) mustWait(v memproto.Verb) bool {
+	all := v == memproto.FlushAll || v == memproto.Stats
+	s.fenced = s.n > 0 && (all || s.stepping > 0)
+	return s.fenced
 }
 
 // noreply reports whether the last word of a line is noreply.
@@ -95,25 +99,5 @@ func (s *session) flushAll(r *memproto.Request) {
 		}
 		line = append(append(line, ' '), delay...)
 	}
-	f := s.startFan(r)
-	f.request.quiet = quiet
-	f.merge = mergeFlush
-	f.begin()
-	f.ask(append(line, "\r\n"...))
-	f.arrived()
-}
-
-// mergeFlush says OK if every server did.
-func mergeFlush(f *fan) {
-	for _, p := range f.parts {
-		if p.failed != 0 {
-			f.finish(f.request.w.failureReply(memproto.FlushAll, nil, p.failed))
-			return
-		}
-		if string(p.reply) != "OK\r\n" {
-			f.finish(p.reply)
-			return
-		}
-	}
-	f.finish([]byte("OK\r\n"))
+	s.flush(r, quiet, append(line, "\r\n"...))
 }

@@ -12,6 +12,7 @@ type fan struct {
 	parts   []*fanPart
 	left    int
 	merge   func(*fan) // calls finish
+	flushes bool       // the epochs know of it
 	// snapshots are those of all loops, if they were asked.
 	snapshots []Snapshot
 }
@@ -19,18 +20,20 @@ type fan struct {
 // fanPart is one server's share of a fan.
 type fanPart struct {
 	fan    *fan
-	server int // index in the table
+	node   *node
 	call   backend.Call
 	reply  []byte
 	failed backend.Failure // 0 if it did not
 }
 
-// startFan begins a request to every server, which ask sends.
+// startFan begins a request to every server that answers, which ask sends.
 func (s *session) startFan(r *memproto.Request) *fan {
 	s.alone = true
 	f := &fan{request: s.push(r)}
-	for i := range s.w.servers {
-		f.parts = append(f.parts, &fanPart{fan: f, server: i})
+	for _, n := range s.w.nodes {
+		if n.answers() {
+			f.parts = append(f.parts, &fanPart{fan: f, node: n})
+		}
 	}
 	return f
 }
@@ -44,7 +47,7 @@ func (f *fan) ask(line []byte) {
 	for _, p := range f.parts {
 		f.left++
 		p.call = backend.Call{Owner: p, Verb: f.request.verb, Repeatable: f.request.verb.Repeatable()}
-		f.request.w.servers[p.server].Send(&p.call, backend.Small, line)
+		p.node.Send(&p.call, backend.Small, line)
 	}
 }
 

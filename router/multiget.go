@@ -37,7 +37,9 @@ type gather struct {
 	window  int
 	asked   []askedKey // the window, in the client's order
 	parts   []*part
-	left    int             // parts to wait for
+	values  []byte          // of keys asked for one by one
+	left    int             // parts and keys to wait for
+	second  bool            // keys are asked for one by one
 	failed  backend.Failure // of any part
 	fault   []byte          // an error line of any server
 	torn    bool            // some of the reply has been sent
@@ -47,14 +49,15 @@ type gather struct {
 // askedKey is one key of a window, and where its value is.
 type askedKey struct {
 	key      []byte
-	part     *part
-	from, to int // the VALUE block in part.values; empty on a miss
+	part     *part // nil if it is asked for by itself
+	more     bool  // a miss is not the last word
+	from, to int   // the VALUE block in the part's values, or the gather's; empty on a miss
 }
 
 // part is the share of one server and lane in a window.
 type part struct {
 	gather *gather
-	server *backend.Server
+	node   *node
 	lane   backend.Lane
 	route  int // place in worker.routes
 	call   backend.Call
@@ -62,6 +65,7 @@ type part struct {
 	asked  []int // places in gather.asked
 	next   int   // the first of asked that can still be answered
 	values []byte
+	failed bool // its keys may be asked of others
 }
 
 // multiget serves a retrieval of several keys.
@@ -103,26 +107,56 @@ func (g *gather) ask() {
 func (g *gather) add(key []byte) {
 	w := g.w
 	hash := w.table.hash(key)
-	w.picks = w.table.Picker.Pick(w.picks[:0], hash, 1)
-	server := w.servers[w.picks[0]]
-	lane := server.LaneOf(hash, 0)
-	route := w.picks[0]*int(backend.NumLanes) + int(lane)
+	n, more := g.home(hash)
+	if more {
+		g.request.step()
+	}
+	if n == nil { // see alone
+		g.asked = append(g.asked, askedKey{key: key, more: true})
+		return
+	}
+	lane := n.LaneOf(hash, 0)
+	route := n.index*int(backend.NumLanes) + int(lane)
 	p := w.routes[route]
 	if p == nil || len(p.line)+len(key) > g.maxLine() {
 		p = w.parts.take()
-		p.gather, p.server, p.lane, p.route = g, server, lane, route
+		p.gather, p.node, p.lane, p.route = g, n, lane, route
 		p.line = append(p.line[:0], bytes.TrimRight(g.prefix, " ")...)
 		w.routes[route] = p
 		g.parts = append(g.parts, p)
 	}
 	p.line = append(append(p.line, ' '), key...)
-	server.Claim(&p.call, lane, hash)
+	n.Claim(&p.call, lane, hash)
 	p.asked = append(p.asked, len(g.asked))
-	g.asked = append(g.asked, askedKey{key: key, part: p})
+	g.asked = append(g.asked, askedKey{key: key, part: p, more: more})
 }
 
+// home returns the server that is asked for a key in company, and whether a miss may be
+// asked of another one; nil for a key that has to be asked for by itself.
+func (g *gather) home(hash uint64) (n *node, more bool) {
+	w := g.w
+	if w.plain {
+		return w.nodes[w.pick(hash)[0]], false
+	}
+	picks := w.pick(hash)
+	n = w.nodes[picks[w.readRank(picks, nil)]]
+	switch {
+	case g.touches():
+		if old := w.before(hash); !n.use.well() || old != nil && old != n {
+			return nil, true
+		}
+	case n.use.Reads != ReadHere && n.use.Writes == WriteHere:
+		return nil, true
+	}
+	old := w.before(hash)
+	return n, old != nil && old != n
+}
+
+// touches reports whether the values are not only asked for.
+func (g *gather) touches() bool { return g.verb == memproto.Gat || g.verb == memproto.Gats }
+
 func (g *gather) maxLine() int {
-	if g.verb == memproto.Gat || g.verb == memproto.Gats {
+	if g.touches() {
 		return maxGatLine - memproto.MaxKey
 	}
 	return maxGetLine
@@ -133,7 +167,7 @@ func (p *part) send() {
 	p.call.Owner = p
 	p.call.Verb = p.gather.verb
 	p.call.Repeatable = true
-	p.server.Send(&p.call, p.lane, p.line)
+	p.node.Send(&p.call, p.lane, p.line)
 }
 
 // Replied takes one VALUE block, or the end of the part.
@@ -166,7 +200,11 @@ func (p *part) value(b []byte) bool {
 }
 
 func (p *part) Failed(_ *backend.Call, f backend.Failure) {
-	p.gather.failed = f
+	if fast := f == backend.Refused || f == backend.Lost; fast && p.gather.w.r.cfg.Membership != nil {
+		p.failed = true
+	} else {
+		p.gather.failed = f
+	}
 	p.gather.arrived()
 }
 
@@ -178,7 +216,8 @@ func (p *part) Restarted(*backend.Call) {
 	p.next, p.values = 0, p.values[:0]
 }
 
-// arrived counts one part less to wait for; with the last the window is complete.
+// arrived counts one part or key less to wait for; with the last the window is complete,
+// unless some of its keys may be elsewhere.
 func (g *gather) arrived() {
 	g.left--
 	if g.left > 0 {
@@ -191,6 +230,8 @@ func (g *gather) arrived() {
 		g.fail(g.fault)
 	case g.failed != 0 && !g.w.r.cfg.MissOnFailure:
 		g.fail(g.w.failureReply(g.verb, nil, g.failed))
+	case !g.second && g.incomplete():
+		g.askEach()
 	default:
 		g.deliver()
 	}
@@ -222,7 +263,7 @@ func (g *gather) deliver() {
 	}
 	for i := range g.asked {
 		a := &g.asked[i]
-		block := a.part.values[a.from:a.to]
+		block := g.block(a)
 		if len(block) == 0 {
 			g.w.stats.Misses++
 			continue
@@ -273,21 +314,18 @@ func (g *gather) proceed() {
 func (g *gather) clear() {
 	for _, p := range g.parts {
 		p.call.Reset()
-		values := p.values[:0]
-		if cap(values) > keepReply {
-			values = nil
-		}
-		*p = part{call: p.call, line: p.line[:0], asked: p.asked[:0], values: values}
+		*p = part{call: p.call, line: p.line[:0], asked: p.asked[:0], values: spare(p.values)}
 		g.w.parts.give(p)
 	}
-	g.parts, g.asked = g.parts[:0], g.asked[:0]
+	g.parts, g.asked, g.values = g.parts[:0], g.asked[:0], spare(g.values)
+	g.second = false
 }
 
 // end finishes the request with the last line of its reply.
 func (g *gather) end(line []byte) {
 	q := g.request
 	g.clear()
-	*g = gather{w: g.w, prefix: g.prefix, keys: g.keys[:0], parts: g.parts, asked: g.asked, fault: g.fault[:0]}
+	*g = gather{w: g.w, prefix: g.prefix, keys: g.keys[:0], parts: g.parts, asked: g.asked, values: g.values, fault: g.fault[:0]}
 	if cap(g.keys) > keepReply {
 		g.keys, g.asked = nil, nil
 	}

@@ -10,16 +10,41 @@ type request struct {
 	w       *worker
 	session *session // nil when the client is gone
 	call    backend.Call
-	server  *backend.Server
+	node    *node // where the call is
 	hash    uint64
+	key     []byte // as the servers know it; only if anything may be copied
+	coded   bool   // the key is sent in base64
 	verb    memproto.Verb
+	kind    memproto.Kind
 	quiet   bool                // noreply or q was asked for
 	hidden  bool                // no reply is ever shown: the router's own request
 	done    bool                // reply is whole
+	steps   bool                // may ask more than one server: counted by the session
 	gather  *gather             // of a multiget
+	parent  *gather             // of one of its keys
+	place   int                 // of that
 	reply   []byte              // what waits to be sent
 	binary  memproto.BinaryCall // of a client of the binary protocol
 	next    *request
+
+	// Of a read.
+	from  sources
+	token uint64  // the key's epoch from before it was sent
+	avoid *node   // has failed it
+	fill  *refill // waits for the reply
+
+	// Of a write.
+	began   bool      // the epochs know of it
+	version uint64    // of the table that it was placed with
+	clean   *cleaning // what follows it; nil if nothing does
+
+	// Of one that may have to pull its item first.
+	old        *node  // where the item lived before; nil if it need not
+	raw        []byte // what is sent again
+	kept       []byte // the home's reply
+	repeatable bool
+	pulling    bool
+	pulled     bool
 }
 
 // keepReply is the capacity above which a request does not keep its buffer, in bytes.
@@ -27,45 +52,71 @@ const keepReply = 16 << 10
 
 // recycle takes back a request that is over.
 func (w *worker) recycle(q *request) {
-	q.call.Reset()
-	reply := q.reply[:0]
-	if cap(reply) > keepReply {
-		reply = nil
+	if q.clean != nil {
+		q.clean.release()
 	}
-	*q = request{call: q.call, reply: reply, binary: q.binary}
+	q.call.Reset()
+	*q = request{
+		call: q.call, binary: q.binary, key: q.key[:0],
+		reply: spare(q.reply), raw: spare(q.raw), kept: spare(q.kept),
+	}
 	w.requests.give(q)
 }
 
-// send sends a request on one key to the key's home.
+// spare returns a buffer emptied, or nil if it is too large to keep.
+func spare(b []byte) []byte {
+	if cap(b) > keepReply {
+		return nil
+	}
+	return b[:0]
+}
+
+// send sends a request on one key to the servers.
 func (s *session) send(r *memproto.Request) {
 	q := s.push(r)
 	q.dispatch(r)
 }
 
-// dispatch sends the request to its key's home.
+// dispatch sends the request to the servers.
 func (q *request) dispatch(r *memproto.Request) {
 	w := q.w
-	q.hash = w.table.hash(r.RouteKey(w.keyBuf[:]))
-	q.server = w.home(q.hash)
-	q.call.Owner = q
-	q.call.Verb = r.Verb
-	q.call.Whole = true
+	q.about(r.RouteKey(w.keyBuf[:]), r.Base64, r.Verb, r.Kind())
 	q.call.Repeatable = r.Repeatable()
+	q.repeatable = q.call.Repeatable
 	raw := r.Forward(w.scratch)
-	if len(r.Data) > 0 {
-		q.server.Saw(q.hash, len(raw))
-	}
-	q.send(raw)
+	q.submit(raw)
 	if r.NoReply && cap(raw) <= keepReply {
 		w.scratch = raw[:0]
 	}
 }
 
-// send sends what the server is to get, on the lane of its key.
+// about says what the request is about. The key is as servers know it; coded says that
+// it is sent in base64.
+func (q *request) about(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
+	q.hash = q.w.table.hash(key)
+	q.coded, q.verb, q.kind = coded, v, k
+	if q.w.epochs != nil {
+		q.key = append(q.key[:0], key...)
+	}
+	q.call.Owner = q
+	q.call.Verb = v
+	q.call.Whole = true
+}
+
+// submit sends the request where it belongs.
+func (q *request) submit(raw []byte) {
+	if q.kind == memproto.Changes {
+		q.write(raw)
+	} else {
+		q.read(raw)
+	}
+}
+
+// send sends what a server is to get, on the lane of its key.
 func (q *request) send(raw []byte) {
-	lane := q.server.LaneOf(q.hash, len(raw))
-	q.server.Claim(&q.call, lane, q.hash)
-	q.server.Send(&q.call, lane, raw)
+	lane := q.node.LaneOf(q.hash, len(raw))
+	q.node.Claim(&q.call, lane, q.hash)
+	q.node.Send(&q.call, lane, raw)
 }
 
 // forget deletes the key of a refused store at its home. The client sees nothing of it.
@@ -85,27 +136,51 @@ func (s *session) forget(r *memproto.Request) {
 	q.dispatch(&del)
 }
 
-// Replied takes a server's reply to the client, or keeps it until its turn.
+// Replied takes a server's reply.
 func (q *request) Replied(_ *backend.Call, _ memproto.Unit, b []byte) bool {
-	if q.w.stats.count(q.verb, b) {
-		q.server.Saw(q.hash, len(b))
+	switch {
+	case q.pulling:
+		q.pulledItem(b)
+	case q.kind == memproto.Changes:
+		q.wrote(b)
+	default:
+		q.hasRead(b)
 	}
-	q.finish(b)
 	return true
 }
 
-// Failed answers in the name of a server that did not.
+// Failed takes word that a server did not reply.
 func (q *request) Failed(_ *backend.Call, f backend.Failure) {
-	q.finish(q.w.failureReply(q.verb, q.call.Raw(), f))
+	switch {
+	case q.pulling:
+		q.pullFailed()
+	case q.kind == memproto.Changes:
+		q.writeFailed(f)
+	default:
+		q.readFailed(f)
+	}
 }
 
 // Restarted has nothing to take back, as replies come whole.
 func (q *request) Restarted(*backend.Call) {}
 
+// conclude ends the request with a server's reply.
+func (q *request) conclude(b []byte) {
+	if q.parent == nil && q.w.stats.count(q.verb, b) {
+		q.node.Saw(q.hash, len(b))
+	}
+	q.finish(b)
+}
+
 // finish ends the request with a reply, which is shown unless the client wants silence.
 func (q *request) finish(b []byte) {
 	s := q.session
-	if s == nil {
+	switch {
+	case q.parent != nil:
+		q.parent.answered(q.place, b)
+		q.w.recycle(q)
+		return
+	case s == nil:
 		q.w.recycle(q)
 		return
 	}
@@ -144,19 +219,26 @@ func (q *request) keep(b []byte) {
 // the next call.
 func (w *worker) failureReply(v memproto.Verb, raw []byte, f backend.Failure) []byte {
 	w.stats.Failed++
-	b := w.scratch[:0]
-	switch {
-	case !w.r.cfg.MissOnFailure || len(raw) == 0:
-		b = append(b, "SERVER_ERROR backend "...)
-		b = append(b, f.Error()...)
-		b = append(b, "\r\n"...)
-	case v == memproto.MetaGet:
-		b = memproto.AppendMetaMiss(b, raw)
-	case v == memproto.Get || v == memproto.Gets || v == memproto.Gat || v == memproto.Gats:
-		b = append(b, "END\r\n"...)
-	default:
-		return w.failureReply(v, nil, f)
+	if w.r.cfg.MissOnFailure && len(raw) > 0 {
+		if b := w.missReply(v, raw); b != nil {
+			return b
+		}
 	}
+	b := append(w.scratch[:0], "SERVER_ERROR backend "...)
+	b = append(append(b, f.Error()...), "\r\n"...)
 	w.scratch = b[:0]
 	return b
+}
+
+// missReply returns what a read is told that finds nothing; nil if it is no read. It is
+// valid until the next call.
+func (w *worker) missReply(v memproto.Verb, raw []byte) []byte {
+	switch v {
+	case memproto.Get, memproto.Gets, memproto.Gat, memproto.Gats:
+		return endLine
+	case memproto.MetaGet:
+		w.line = memproto.AppendMetaMiss(w.line[:0], raw)
+		return w.line
+	}
+	return nil
 }

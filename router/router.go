@@ -9,9 +9,10 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"cacherouter/backend"
+	"cacherouter/epoch"
 	"cacherouter/reactor"
 
 	"golang.org/x/sync/errgroup"
@@ -120,6 +121,9 @@ func (c Config) withDefaults() Config {
 			*d = DefaultTimeout
 		}
 	}
+	if c.FailoverTTL == 0 {
+		c.FailoverTTL = DefaultFailoverTTL
+	}
 	if c.MaxValue == 0 {
 		c.MaxValue = DefaultMaxValue
 	}
@@ -145,10 +149,14 @@ type Router struct {
 	workers []*worker
 	loops   []*reactor.Loop
 
-	mu     sync.Mutex
-	table  *Table                     // guarded by mu
-	health map[string]*backend.Health // guarded by mu: by address
-	stops  []func()                   // guarded by mu: one per listener
+	epochs  *epoch.Table // nil if nothing is ever copied
+	copies  *copyMarks
+	version atomic.Uint64 // of the table
+
+	mu        sync.Mutex
+	table     *Table                 // guarded by mu
+	standings map[identity]*standing // guarded by mu
+	stops     []func()               // guarded by mu: one per listener
 }
 
 // New returns a router that [Router.Run] sets going.
@@ -157,7 +165,10 @@ func New(c Config) (*Router, error) {
 	if c.Table == nil || len(c.Table.Servers) == 0 {
 		return nil, errors.New("cannot route without servers")
 	}
-	r := &Router{cfg: c, started: time.Now(), health: make(map[string]*backend.Health)}
+	r := &Router{cfg: c, started: time.Now(), copies: newCopyMarks()}
+	if c.Membership != nil {
+		r.epochs = epoch.New(0)
+	}
 	for range c.Loops {
 		l, err := reactor.NewLoop(reactor.Config{Portable: c.Portable, Spare: c.Spare})
 		if err != nil {
@@ -220,18 +231,26 @@ func (r *Router) SetTable(t *Table) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.table = t
-	health := make(map[string]*backend.Health)
-	for _, s := range t.Servers {
-		health[s.Address] = r.health[s.Address]
-		if health[s.Address] == nil {
-			health[s.Address] = new(backend.Health)
+	standings := make(map[identity]*standing)
+	for i := range t.Servers {
+		id := t.Servers[i].identity()
+		standings[id] = r.standings[id]
+		if standings[id] == nil {
+			standings[id] = new(standing)
 		}
 	}
-	r.health = health
+	r.standings = standings
+	// First the number and then the table: a write that ends in between looks once too
+	// often whether it went where it should.
+	r.version.Add(1)
 	for _, w := range r.workers {
-		w.loop.Post(func() { w.adopt(t, health) })
+		w.loop.Post(func() { w.adopt(t, standings) })
 	}
 }
+
+// copyMargin is how much longer than its time to live a copy may be there: it may have
+// been stored as late as a call may end, and memcached counts in seconds.
+func (r *Router) copyMargin() time.Duration { return 2*r.cfg.Timeout + 2*time.Second }
 
 // Table returns the table in force.
 func (r *Router) Table() *Table {

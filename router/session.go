@@ -33,7 +33,10 @@ type session struct {
 	partial bool // the beginning of a request is there
 	alone   bool // the request at the head bears no company: nothing is read until it is done
 	fenced  bool // the next request must wait until nothing is outstanding
-	ended   bool // no more requests come: close when all are answered
+	// stepping counts requests that may ask one server after another: a later one on the
+	// same key could overtake them.
+	stepping int
+	ended    bool // no more requests come: close when all are answered
 
 	passwords Passwords // who must approve before anything is served; nil afterwards
 	attempts  int       // to authenticate that failed
@@ -218,6 +221,10 @@ func (s *session) pop() *request {
 		s.tail = nil
 	}
 	s.n--
+	if q.steps {
+		q.steps = false
+		s.stepping--
+	}
 	s.w.waiting--
 	return q
 }

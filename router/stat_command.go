@@ -200,7 +200,7 @@ func (w *worker) own(loops []Snapshot) []stat {
 		{"threads", strconv.Itoa(len(w.r.workers))},
 		{"curr_connections", strconv.Itoa(all.Sessions)},
 		{"total_connections", n(all.Clients)},
-		{"router_servers", strconv.Itoa(len(w.servers))},
+		{"router_servers", strconv.Itoa(len(w.nodes))},
 		{"router_servers_up", strconv.Itoa(w.serversUp())},
 		{"router_requests", n(all.Total())},
 		{"router_get_keys", n(all.Keys)},
@@ -212,7 +212,7 @@ func (w *worker) own(loops []Snapshot) []stat {
 }
 
 func (w *worker) serversUp() (up int) {
-	for _, s := range w.servers {
+	for _, s := range w.nodes {
 		if s.Up() {
 			up++
 		}

@@ -22,6 +22,15 @@ type Stats struct {
 	Clients      uint64                     // connections accepted
 	ClientErrors uint64                     // connections that ended with an error
 
+	Redirected uint64 // reads that failed at their home and were asked of the next candidate
+	FailedOver uint64 // writes to the next candidate of a server that is away
+	Unwritable uint64 // writes refused as their home cannot be reached and was not given up
+	Copied     uint64 // items copied from one server to another
+	Overtaken  uint64 // copies not made as a write came in between
+	Pulled     uint64 // items looked for where they lived before
+	Cleaned    uint64 // deletions of what a write has left elsewhere
+	Uncleaned  uint64 // those that failed; the server is not trusted for a while
+
 	Authenticated uint64 // clients that were admitted by password
 	AuthFailures  uint64 // wrong users or passwords
 	TurnedAway    uint64 // clients beyond the most there may be
@@ -64,6 +73,14 @@ func (st *Stats) add(o *Stats) {
 	st.Hangups += o.Hangups
 	st.Clients += o.Clients
 	st.ClientErrors += o.ClientErrors
+	st.Redirected += o.Redirected
+	st.FailedOver += o.FailedOver
+	st.Unwritable += o.Unwritable
+	st.Copied += o.Copied
+	st.Overtaken += o.Overtaken
+	st.Pulled += o.Pulled
+	st.Cleaned += o.Cleaned
+	st.Uncleaned += o.Uncleaned
 	st.Authenticated += o.Authenticated
 	st.AuthFailures += o.AuthFailures
 	st.TurnedAway += o.TurnedAway
@@ -107,11 +124,11 @@ func (w *worker) snapshot() Snapshot {
 		Sessions:  len(w.sessions),
 		Loop:      w.loop.Stats(),
 		ServersUp: w.serversUp(),
-		Servers:   make(map[string]backend.Stats, len(w.servers)),
+		Servers:   make(map[string]backend.Stats, len(w.nodes)),
 	}
 	snap.Requests = slices.Clone(w.stats.Requests)
-	for i, s := range w.servers {
-		snap.Servers[w.table.Servers[i].Address] = s.Stats()
+	for _, n := range w.nodes {
+		snap.Servers[n.use.Address] = n.Stats()
 	}
 	return snap
 }

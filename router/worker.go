@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cacherouter/backend"
+	"cacherouter/epoch"
 	"cacherouter/memproto"
 	"cacherouter/reactor"
 )
@@ -11,37 +12,53 @@ import (
 // worker is a router's share of one loop: its clients, its views of the servers, and
 // the scratch space of the request at hand. Everything runs on the loop's goroutine.
 type worker struct {
-	r        *Router
-	loop     *reactor.Loop
-	table    *Table
-	servers  []*backend.Server // as in table
-	sessions map[*session]struct{}
-	parser   memproto.Parser
-	req      memproto.Request       // the one being dispatched
-	frame    memproto.BinaryRequest // the same of a client of the binary protocol
-	told     memproto.BinaryCall    // what it is answered by the router itself
-	head     []byte                 // the answer at hand in binary
-	picks    []int
-	keyBuf   [memproto.MaxKey + 8]byte
-	scratch  []byte // the request at hand in the form a server gets
-	requests stock[request]
-	gathers  stock[gather]
-	parts    stock[part]
-	routes   []*part // a multiget's parts, by server and lane
-	drained  func()  // set when draining
-	sweeper  reactor.Timer
-	waiting  int // requests of all clients that are not answered yet
-	stats    Stats
+	r         *Router
+	loop      *reactor.Loop
+	table     *Table
+	nodes     []*node      // as in table
+	plain     bool         // placement alone says where keys go
+	reach     int          // candidates to look at
+	epochs    *epoch.Table // the router's; nil if nothing is ever copied
+	sessions  map[*session]struct{}
+	parser    memproto.Parser
+	req       memproto.Request       // the one being dispatched
+	frame     memproto.BinaryRequest // the same of a client of the binary protocol
+	told      memproto.BinaryCall    // what it is answered by the router itself
+	head      []byte                 // the answer at hand in binary
+	picks     []int                  // of the key at hand
+	one       []int                  // its home in another placement
+	many      []int                  // all that may hold copies of it
+	keyBuf    [memproto.MaxKey + 8]byte
+	scratch   []byte // the request at hand in the form a server gets
+	line      []byte // a line of our own
+	capped    []byte // a request whose life was bounded
+	requests  stock[request]
+	gathers   stock[gather]
+	parts     stock[part]
+	refills   stock[refill]
+	cleanings stock[cleaning]
+	holds     holds
+	routes    []*part // a multiget's parts, by server and lane
+	drained   func()  // set when draining
+	sweeper   reactor.Timer
+	laggard   reactor.Timer
+	waiting   int // requests of all clients that are not answered yet
+	stats     Stats
 }
 
 func newWorker(r *Router, l *reactor.Loop) *worker {
 	w := &worker{
 		r:        r,
 		loop:     l,
+		epochs:   r.epochs,
 		sessions: make(map[*session]struct{}),
 		parser:   memproto.Parser{MaxValue: r.cfg.MaxValue, MaxLine: r.cfg.MaxLine},
 		picks:    make([]int, 0, 8),
 		stats:    Stats{Requests: make([]uint64, memproto.NumVerbs)},
+	}
+	if m := r.cfg.Membership; m != nil {
+		w.laggard.Func = w.tellLag
+		l.Post(w.tellLag)
 	}
 	l.OnTurn(func() { l.Expect(w.waiting) })
 	return w
@@ -67,34 +84,41 @@ func (s *stock[T]) give(v *T) {
 	}
 }
 
-// identity is what makes a server another one.
-type identity struct{ name, address string }
-
-func (s *Server) identity() identity { return identity{s.Name, s.Address} }
-
 // adopt takes over a new table. Views of servers that stay are kept.
-func (w *worker) adopt(t *Table, health map[string]*backend.Health) {
-	old := make(map[identity]*backend.Server)
-	for i, s := range w.servers {
-		old[w.table.Servers[i].identity()] = s
+func (w *worker) adopt(t *Table, standings map[identity]*standing) {
+	old := make(map[identity]*node)
+	for _, n := range w.nodes {
+		old[n.use.identity()] = n
 	}
 	w.table = t
-	w.servers = make([]*backend.Server, len(t.Servers))
+	w.reach = t.reachOf()
+	w.plain = w.reach == 1 && t.Before == nil && t.After == nil
+	w.nodes = make([]*node, len(t.Servers))
 	for i, s := range t.Servers {
-		if w.servers[i] = old[s.identity()]; w.servers[i] == nil {
-			w.servers[i] = backend.New(w.loop, w.backendConfig(s, health[s.Address]))
+		id := s.identity()
+		n := old[id]
+		if n == nil {
+			n = &node{standing: standings[id]}
+			n.Server = backend.New(w.loop, w.backendConfig(s, &n.standing.health))
 		}
-		delete(old, s.identity())
+		n.use, n.index = s, i
+		w.nodes[i] = n
+		delete(old, id)
 	}
-	for _, s := range old {
-		s.Retire()
+	for _, n := range old {
+		n.Retire()
 	}
 	w.routes = make([]*part, len(t.Servers)*int(backend.NumLanes))
 }
 
 func (w *worker) backendConfig(s Server, h *backend.Health) backend.Config {
 	c := &w.r.cfg
+	var observe func(backend.Observation)
+	if m := c.Membership; m != nil {
+		observe = func(o backend.Observation) { m.Observe(s.Name, o) }
+	}
 	return backend.Config{
+		Observe:        observe,
 		Name:           s.Name,
 		Address:        s.Address,
 		Timeout:        c.Timeout,
@@ -109,11 +133,13 @@ func (w *worker) backendConfig(s Server, h *backend.Health) backend.Config {
 	}
 }
 
-// home returns the server where a key lives.
-func (w *worker) home(hash uint64) *backend.Server {
-	w.picks = w.table.Picker.Pick(w.picks[:0], hash, 1)
-	return w.servers[w.picks[0]]
+// tellLag tells how busy the loop is, now and then.
+func (w *worker) tellLag() {
+	w.r.cfg.Membership.Lag(w.loop.Longest())
+	w.loop.Set(&w.laggard, w.loop.Now().Add(lagEvery))
 }
+
+const lagEvery = 250 * time.Millisecond
 
 // drain closes every client as soon as it is owed nothing, and calls done after the
 // last one.

@@ -1,0 +1,151 @@
+package memproto
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strconv"
+)
+
+// Item is what a reply tells of one item. Its slices point into the reply.
+type Item struct {
+	Flags []byte // in digits
+	Value []byte
+}
+
+// ParseItem reads a whole reply with a value, classic or meta. It reports false for any
+// other, and for a meta reply that does not tell the flags.
+func ParseItem(reply []byte) (it Item, ok bool) {
+	end := bytes.IndexByte(reply, '\n')
+	if end < 0 {
+		return it, false
+	}
+	line := bytes.TrimSuffix(reply[:end], []byte{'\r'})
+	verb, rest := NextWord(line)
+	var size []byte
+	switch string(verb) {
+	case "VALUE":
+		_, rest = NextWord(rest)
+		it.Flags, rest = NextWord(rest)
+		size, _ = NextWord(rest)
+	case "VA":
+		size, rest = NextWord(rest)
+		it.Flags = metaFlag(rest, 'f')
+	}
+	n, ok := ParseUint(size)
+	if !ok || len(it.Flags) == 0 || uint64(len(reply)-end-1) < n+2 {
+		return it, false
+	}
+	it.Value = reply[end+1 : end+1+int(n)]
+	return it, true
+}
+
+// metaFlag returns what stands behind a flag's letter, nil if it is not there.
+func metaFlag(flags []byte, letter byte) []byte {
+	for word, rest := NextWord(flags); len(word) > 0; word, rest = NextWord(rest) {
+		if word[0] == letter {
+			return word[1:]
+		}
+	}
+	return nil
+}
+
+// AppendAskTTL appends a request for the time that an item has left; [ParseTTL] reads
+// the reply. The key is sent in base64 if it is coded.
+func AppendAskTTL(dst, key []byte, coded bool) []byte {
+	dst = append(appendKey(append(dst, "mg "...), key, coded), " t"...)
+	if coded {
+		dst = append(dst, " b"...)
+	}
+	return append(dst, "\r\n"...)
+}
+
+// appendKey appends a key, in base64 if it is to be coded.
+func appendKey(dst, key []byte, coded bool) []byte {
+	if coded {
+		return base64.StdEncoding.AppendEncode(dst, key)
+	}
+	return append(dst, key...)
+}
+
+// AppendGet appends a read of an item with all that [ParseItem] wants, and returns its
+// verb. The key is sent in base64 if it is coded.
+func AppendGet(dst, key []byte, coded bool) ([]byte, Verb) {
+	if coded {
+		return append(appendKey(append(dst, "mg "...), key, true), " v f b\r\n"...), MetaGet
+	}
+	return append(append(append(dst, "get "...), key...), "\r\n"...), Get
+}
+
+// ParseTTL reads the reply to [AppendAskTTL]: the seconds that are left, or -1 if the item
+// does not expire. It reports false when the item is not there, or the server too old.
+func ParseTTL(reply []byte) (seconds int64, ok bool) {
+	verb, rest := NextWord(bytes.TrimSuffix(reply, []byte("\r\n")))
+	if string(verb) != "HD" {
+		return 0, false
+	}
+	return ParseInt(metaFlag(rest, 't'))
+}
+
+// AppendAdd appends an add of an item that lives for some seconds, 0 for ever, and returns
+// its verb. The key is sent in base64 if it is coded. A reply of STORED or HD says that it
+// was stored.
+func AppendAdd(dst, key []byte, coded bool, it Item, seconds int64) ([]byte, Verb) {
+	verb := Add
+	if coded {
+		verb = MetaSet
+		dst = append(appendKey(append(dst, "ms "...), key, true), ' ')
+		dst = strconv.AppendInt(dst, int64(len(it.Value)), 10)
+		dst = append(append(dst, " b ME F"...), it.Flags...)
+		dst = strconv.AppendInt(append(dst, " T"...), seconds, 10)
+	} else {
+		dst = append(append(append(dst, "add "...), key...), ' ')
+		dst = append(append(dst, it.Flags...), ' ')
+		dst = append(strconv.AppendInt(dst, seconds, 10), ' ')
+		dst = strconv.AppendInt(dst, int64(len(it.Value)), 10)
+	}
+	dst = append(append(dst, "\r\n"...), it.Value...)
+	return append(dst, "\r\n"...), verb
+}
+
+// AppendDelete appends a deletion and returns its verb. The key is sent in base64 if it
+// is coded.
+func AppendDelete(dst, key []byte, coded bool) ([]byte, Verb) {
+	if coded {
+		return append(appendKey(append(dst, "md "...), key, true), " b\r\n"...), MetaDelete
+	}
+	return append(append(append(dst, "delete "...), key...), "\r\n"...), Delete
+}
+
+// Missed reports whether a whole reply to a read says that there is no such item.
+func Missed(reply []byte) bool {
+	return len(reply) > 1 && reply[0] == 'E' && reply[1] == 'N'
+}
+
+// Changed reports whether a request that is no read may have changed the item, going by
+// the reply. Deleting what is not there counts as a change: copies of it may be.
+func Changed(v Verb, reply []byte) bool {
+	if len(reply) < 2 {
+		return true
+	}
+	switch {
+	case bytes.HasPrefix(reply, []byte("NOT_")), bytes.HasPrefix(reply, []byte("NF")), bytes.HasPrefix(reply, []byte("NS")):
+		return v == Delete || v == MetaDelete
+	case bytes.HasPrefix(reply, []byte("EX")), Missed(reply), bytes.HasPrefix(reply, []byte("CLIENT_ERROR")):
+		return false
+	}
+	return true
+}
+
+// Absent reports whether a request that is no read found no item to act upon, going by
+// the reply: it might find one after the item was brought from elsewhere.
+func Absent(v Verb, reply []byte) bool {
+	switch v {
+	case Set, Add, Delete, MetaDelete:
+		return false
+	case MetaSet: // NS of an add says that the item is there
+		return bytes.HasPrefix(reply, []byte("NF"))
+	case Replace, Append, Prepend:
+		return bytes.HasPrefix(reply, []byte("NOT_STORED"))
+	}
+	return Missed(reply) || bytes.HasPrefix(reply, []byte("NOT_FOUND")) || bytes.HasPrefix(reply, []byte("NF"))
+}

@@ -1,0 +1,72 @@
+package router
+
+import "cacherouter/memproto"
+
+// flush sends a flush_all to every server and answers when all have done it. A server that
+// cannot be reached is told later by membership; one that others may still read from
+// keeps the client from being told OK.
+func (s *session) flush(r *memproto.Request, quiet bool, line []byte) {
+	w := s.w
+	f := s.startFan(r)
+	f.request.quiet = quiet
+	f.merge = mergeFlush
+	for _, n := range w.nodes {
+		switch {
+		case n.answers():
+		case n.use.Writes == WriteNowhere:
+			w.stats.Unwritable++
+			f.finish(unwritable)
+			return
+		default:
+			w.missedAll(n)
+		}
+	}
+	f.begin()
+	if w.epochs == nil {
+		f.ask(line)
+		f.arrived()
+		return
+	}
+	w.epochs.BeganAll()
+	f.flushes = true
+	w.holds.keep(w, func() bool { // copies that are on their way must not come after it
+		if w.epochs.FillsAny() {
+			return false
+		}
+		f.ask(line)
+		f.arrived()
+		return true
+	})
+}
+
+func (w *worker) missedAll(n *node) {
+	if m := w.r.cfg.Membership; m != nil {
+		m.MissedAll(n.use.Name)
+	}
+}
+
+// mergeFlush says OK if every server did.
+func mergeFlush(f *fan) {
+	w := f.request.w
+	var reply []byte
+	for _, p := range f.parts {
+		switch {
+		case p.failed != 0:
+			w.missedAll(p.node)
+			reply = w.failureReply(memproto.FlushAll, nil, p.failed)
+		case string(p.reply) != "OK\r\n" && reply == nil:
+			reply = p.reply
+		}
+	}
+	switch {
+	case !f.flushes:
+	case reply == nil:
+		w.epochs.EndedAll()
+	default: // some may yet do it
+		w.holds.doubtAll(w)
+	}
+	if reply == nil {
+		reply = []byte("OK\r\n")
+	}
+	f.finish(reply)
+}

@@ -1,0 +1,83 @@
+package router
+
+import (
+	"bytes"
+
+	"cacherouter/memproto"
+)
+
+// Keys of a multiget whose value may be elsewhere are asked for once more, each by
+// itself.
+
+// unfinished reports whether a key's value may be elsewhere.
+func (a *askedKey) unfinished() bool {
+	return a.from == a.to && (a.more || a.part.failed)
+}
+
+// incomplete reports whether any key of the window is unfinished.
+func (g *gather) incomplete() bool {
+	for i := range g.asked {
+		if g.asked[i].unfinished() {
+			return true
+		}
+	}
+	return false
+}
+
+// askEach asks for the unfinished keys.
+func (g *gather) askEach() {
+	g.second = true
+	g.left = 1 // held while some are not yet asked, as one may fail at once
+	for i := range g.asked {
+		if g.asked[i].unfinished() {
+			g.left++
+			g.askOne(i)
+		}
+	}
+	g.arrived()
+}
+
+// askOne asks for one key as its own request would.
+func (g *gather) askOne(i int) {
+	w, a := g.w, &g.asked[i]
+	q := w.requests.take()
+	q.w, q.parent, q.place = w, g, i
+	kind := memproto.Copyable
+	switch g.verb {
+	case memproto.Gets:
+		kind = memproto.Reads
+	case memproto.Gat, memproto.Gats:
+		kind = memproto.Changes
+	}
+	q.about(a.key, false, g.verb, kind)
+	q.call.Repeatable, q.repeatable = true, true
+	w.line = append(append(w.line[:0], bytes.TrimRight(g.prefix, " ")...), ' ')
+	w.line = append(append(w.line, a.key...), "\r\n"...)
+	if a.part != nil && a.part.failed {
+		q.avoid = a.part.node
+	}
+	q.submit(w.line)
+}
+
+// answered takes the reply to one key.
+func (g *gather) answered(i int, b []byte) {
+	a := &g.asked[i]
+	a.part, a.more = nil, false
+	switch {
+	case memproto.IsValue(b):
+		a.from = len(g.values)
+		g.values = append(g.values, bytes.TrimSuffix(b, endLine)...)
+		a.to = len(g.values)
+	case !memproto.Missed(b):
+		g.fault = append(g.fault[:0], b...)
+	}
+	g.arrived()
+}
+
+// block returns a key's VALUE block, empty if there is none.
+func (g *gather) block(a *askedKey) []byte {
+	if a.part == nil {
+		return g.values[a.from:a.to]
+	}
+	return a.part.values[a.from:a.to]
+}

@@ -1,0 +1,67 @@
+package router
+
+import (
+	"sync/atomic"
+	"time"
+
+	"cacherouter/backend"
+)
+
+// standing is what the loops of a router have in common about a server. It outlives
+// tables.
+type standing struct {
+	health backend.Health
+	// distrusted is until when no copy on the server may be read, on the router's clock: a
+	// copy that should have been deleted may still be there.
+	distrusted atomic.Int64
+}
+
+// distrust keeps copies on the server from being read until a time on the router's clock.
+func (st *standing) distrust(until time.Duration) {
+	for {
+		old := st.distrusted.Load()
+		if old >= int64(until) || st.distrusted.CompareAndSwap(old, int64(until)) {
+			return
+		}
+	}
+}
+
+// node is a server as one loop sees it, and how it may be used now.
+type node struct {
+	*backend.Server
+	use      Server // as in the table in force
+	index    int    // in it
+	standing *standing
+}
+
+// identity is what makes a server another one.
+type identity struct{ name, address string }
+
+func (s *Server) identity() identity { return identity{s.Name, s.Address} }
+
+// well reports whether nothing need be known of the server but where it is.
+func (s *Server) well() bool {
+	return *s == Server{Name: s.Name, Address: s.Address}
+}
+
+// answers reports whether it makes sense to ask the server for anything.
+func (n *node) answers() bool {
+	return n.use.Writes == WriteHere || n.use.Clean || n.use.Reads != ReadNext
+}
+
+// trusted reports whether a copy on the server may be read.
+func (w *worker) trusted(n *node) bool {
+	return n.use.Reads == ReadHere && !n.Retired() && n.standing.distrusted.Load() < int64(w.now())
+}
+
+// readable reports whether the server takes a read of a key that lives on it.
+func (w *worker) readable(n *node) bool {
+	switch n.use.Reads {
+	case ReadHere:
+		return true
+	case ReadOne:
+		m := w.r.cfg.Membership
+		return m == nil || m.Admit(n.use.Name)
+	}
+	return false
+}

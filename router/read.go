@@ -1,0 +1,178 @@
+package router
+
+import (
+	"cacherouter/backend"
+	"cacherouter/memproto"
+)
+
+// read sends a request that changes nothing to the first of the servers that may answer
+// it.
+func (q *request) read(raw []byte) {
+	q.route()
+	q.node = q.from.nodes[0]
+	q.keepForPull(raw)
+	q.send(raw)
+}
+
+// hasRead takes the reply to a read. A miss that another server may know better is not
+// shown.
+func (q *request) hasRead(b []byte) {
+	missed := memproto.Missed(b)
+	switch {
+	case missed && q.from.more() && !q.from.nodes[q.from.at+1].Retired():
+		q.askNext()
+		return
+	case missed && q.old != nil:
+		q.pull(b)
+		return
+	}
+	q.settleRefill(b)
+	q.conclude(b)
+}
+
+// settleRefill gives the reply to the copying that waits for it.
+func (q *request) settleRefill(b []byte) {
+	f := q.fill
+	switch q.fill = nil; {
+	case f == nil:
+	case memproto.Missed(b):
+		f.abandon()
+	default:
+		f.take(b)
+	}
+}
+
+// askNext asks the next server, and gets ready to copy its item to those that have missed.
+func (q *request) askNext() {
+	if q.fill != nil {
+		q.fill.abandon()
+	}
+	q.from.at++
+	q.node = q.from.nodes[q.from.at]
+	q.fill = q.startRefill(q.node)
+	q.send(q.call.Raw())
+}
+
+// readFailed deals with a read that got no answer. One that failed fast is asked of the
+// key's next candidate: what is there is not old, or not older than it may be.
+func (q *request) readFailed(f backend.Failure) {
+	if q.fill != nil {
+		q.fill.abandon()
+		q.fill = nil
+	}
+	raw := q.call.Raw()
+	fast := f == backend.Refused || f == backend.Lost
+	switch {
+	case q.from.at < q.from.copies: // the home is still to be asked
+		q.askNext()
+	case q.from.at > q.from.copies: // the home has missed it
+		q.conclude(q.w.missReply(q.verb, raw))
+	case fast && q.w.r.cfg.Membership != nil && q.avoid == nil && q.elsewhere():
+		q.w.stats.Redirected++
+		q.send(raw)
+	default:
+		q.finish(q.w.failureReply(q.verb, raw, f))
+	}
+}
+
+// elsewhere routes a read around the server that failed it, and reports whether there
+// is another.
+func (q *request) elsewhere() bool {
+	q.avoid = q.node
+	q.route()
+	q.node, q.old = q.from.nodes[0], nil
+	return q.node != q.avoid
+}
+
+// A key's item may still be where it lived before the last change of the placement. A
+// request that does not find it at home, and that only the home can answer, brings it
+// there first: it pulls.
+
+// keepForPull keeps what is sent if it may have to be sent again after a pull.
+func (q *request) keepForPull(raw []byte) {
+	if q.kind == memproto.Changes {
+		q.old = nil
+		if !q.pulled && q.verb != memproto.Set && q.verb != memproto.Add && !deletes(q.verb) {
+			if old := q.w.before(q.hash); old != nil && old != q.node {
+				q.old = old
+			}
+		}
+	}
+	if q.pulled {
+		q.old = nil
+	}
+	if q.old != nil {
+		q.raw = append(q.raw[:0], raw...)
+	}
+	if q.old != nil || q.from.more() {
+		q.step()
+	}
+}
+
+// step notes that the request may ask one server after another.
+func (q *request) step() {
+	if s := q.session; s != nil && !q.steps {
+		q.steps = true
+		s.stepping++
+	}
+}
+
+// pull brings the item from where it lived before. The home's reply is kept, should it not
+// be there either.
+func (q *request) pull(b []byte) {
+	w := q.w
+	q.token = w.epochs.Now(q.hash)
+	if q.token == 0 || q.old.Retired() {
+		q.conclude(b)
+		return
+	}
+	w.stats.Pulled++
+	q.kept = append(q.kept[:0], b...)
+	q.pulling = true
+	q.from = sources{}
+	q.from.add(q.node)
+	q.from.add(q.old)
+	q.from.at = 1
+	q.node = q.old
+	w.line, q.call.Verb = memproto.AppendGet(w.line[:0], q.key, q.coded)
+	q.call.Repeatable = true
+	if q.fill = q.startRefill(q.old); q.fill != nil {
+		q.fill.then = q
+	}
+	q.send(w.line)
+}
+
+// pulledItem takes the reply to a pull.
+func (q *request) pulledItem(b []byte) {
+	f := q.fill
+	q.pulling, q.fill = false, nil
+	switch {
+	case f == nil:
+		q.conclude(q.kept)
+	case memproto.Missed(b):
+		f.then = nil
+		f.abandon()
+		q.conclude(q.kept)
+	default:
+		f.take(b)
+	}
+}
+
+// pullFailed ends a pull without an item.
+func (q *request) pullFailed() {
+	f := q.fill
+	q.pulling, q.fill = false, nil
+	if f != nil {
+		f.then = nil
+		f.abandon()
+	}
+	q.conclude(q.kept)
+}
+
+// again sends the request once more, as the item may be at home now.
+func (q *request) again() {
+	q.pulled = true
+	q.call.Verb = q.verb
+	q.call.Repeatable = q.repeatable
+	q.submit(q.raw)
+}

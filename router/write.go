@@ -1,0 +1,178 @@
+package router
+
+import (
+	"time"
+
+	"cacherouter/backend"
+	"cacherouter/memproto"
+)
+
+// write sends a request that may change its item to the server that takes writes of the
+// key. When that has answered, every other server that may hold the item is cleaned, and
+// then the client is answered.
+func (q *request) write(raw []byte) {
+	w := q.w
+	picks := w.pick(q.hash)
+	rank := 0
+	if !w.plain {
+		rank = w.writeRank(picks)
+	}
+	if rank < 0 {
+		w.stats.Unwritable++
+		q.finish(unwritable)
+		return
+	}
+	q.node = w.nodes[picks[rank]]
+	w.began(q)
+	if !w.plain {
+		q.cleanOthers(picks, rank)
+		q.keepForPull(raw)
+	}
+	if rank > 0 {
+		raw = w.failOver(q, picks[:rank], raw)
+	}
+	q.cleanCopies()
+	if stores(q.verb) {
+		q.node.Saw(q.hash, len(raw))
+	}
+	q.send(raw)
+}
+
+// stores reports whether a request carries a value.
+func stores(v memproto.Verb) bool {
+	return v >= memproto.Set && v <= memproto.Cas || v == memproto.MetaSet
+}
+
+// unwritable is said when a key's home cannot be reached from here and others may still
+// reach it.
+var unwritable = []byte("SERVER_ERROR backend unreachable, and not yet given up\r\n")
+
+// began says that a write of the key is on its way.
+func (w *worker) began(q *request) {
+	if w.epochs != nil {
+		w.epochs.Began(q.hash)
+		q.began = true
+		q.version = w.r.version.Load()
+	}
+}
+
+// ended says that the write is over.
+func (q *request) ended() {
+	if q.began {
+		q.began = false
+		q.w.epochs.Ended(q.hash)
+	}
+}
+
+// failOver notes that the servers before the one that takes a write will miss it, and
+// returns the request with a bounded life. They are told before it is sent: until they
+// have forgotten the key none of them serves again.
+func (w *worker) failOver(q *request, passed []int, raw []byte) []byte {
+	w.stats.FailedOver++
+	c := q.cleaning()
+	for _, i := range passed {
+		n := w.nodes[i]
+		c.passed = append(c.passed, n)
+		w.missed(n, q.hash, q.key)
+		if n.use.Clean {
+			c.add(n, true)
+		}
+	}
+	w.capped = memproto.CapExpiry(w.capped[:0], q.verb, raw, int64(w.r.cfg.FailoverTTL/time.Second), w.loop.Now().Unix())
+	raw = w.capped
+	if cap(raw) > keepScratch {
+		w.capped = nil
+	}
+	return raw
+}
+
+func (w *worker) missed(n *node, hash uint64, key []byte) {
+	if m := w.r.cfg.Membership; m != nil {
+		m.Missed(n.use.Name, hash, key)
+	}
+}
+
+// cleanOthers notes the servers that may hold the key's item beside the one that takes
+// the write.
+func (q *request) cleanOthers(picks []int, rank int) {
+	w := q.w
+	if home := w.nodes[picks[rank]]; home.use.Moved || home.use.Reads != ReadHere {
+		for _, i := range picks[rank+1 : min(rank+3, len(picks))] {
+			q.cleaning().add(w.nodes[i], false)
+		}
+	}
+	if w.table.Before != nil && w.loop.Now().Before(w.table.Until) {
+		q.cleanHome(w.table.Before)
+	}
+	if w.table.After != nil {
+		q.cleanHome(w.table.After)
+	}
+}
+
+// cleanHome notes the key's home in another placement.
+func (q *request) cleanHome(p Picker) {
+	w := q.w
+	w.one = p.Pick(w.one[:0], q.hash, 1)
+	if n := w.nodes[w.one[0]]; n != q.node {
+		q.cleaning().add(n, false)
+	}
+}
+
+// cleanCopies notes the servers on which this router may have put copies lately: some of
+// the candidates that come next.
+func (q *request) cleanCopies() {
+	w := q.w
+	if w.epochs == nil || !w.r.copies.any(q.hash, w.now(), copyTTL*time.Second+w.r.copyMargin()) {
+		return
+	}
+	w.many = w.table.Picker.Pick(w.many[:0], q.hash, maxReach)
+	for _, i := range w.many {
+		q.cleaning().add(w.nodes[i], false)
+	}
+}
+
+// wrote takes the reply to a write.
+func (q *request) wrote(b []byte) {
+	switch {
+	case q.old != nil && memproto.Absent(q.verb, b):
+		q.ended()
+		q.pull(b)
+	case !memproto.Changed(q.verb, b),
+		q.clean == nil && q.unmoved() && !q.mayBeRefilled():
+		q.ended()
+		q.conclude(b)
+	default:
+		q.cleaning().start(b)
+	}
+}
+
+// mayBeRefilled reports whether a copy that is on its way to the home of a deleted key may
+// come after the deletion.
+func (q *request) mayBeRefilled() bool {
+	return q.began && deletes(q.verb) && q.w.epochs.Fills(q.hash)
+}
+
+func deletes(v memproto.Verb) bool { return v == memproto.Delete || v == memproto.MetaDelete }
+
+// unmoved reports whether the table is still the one that the write was placed with. If
+// it is not, servers that were passed over may serve again.
+func (q *request) unmoved() bool {
+	return !q.began || q.version == q.w.r.version.Load()
+}
+
+// writeFailed cleans up after a write that got no answer. Unless it was never sent
+// nobody knows whether it was done or yet will be: the home is to forget the key, and no
+// copy of it may be made or read for as long as copies live.
+func (q *request) writeFailed(f backend.Failure) {
+	w := q.w
+	reply := w.failureReply(q.verb, q.call.Raw(), f)
+	if !q.began || f == backend.Refused || f == backend.Busy || f == backend.Denied {
+		q.ended()
+		q.finish(reply)
+		return
+	}
+	w.missed(q.node, q.hash, q.key)
+	q.began = false
+	w.holds.doubt(w, q.hash)
+	q.cleaning().start(reply)
+}
