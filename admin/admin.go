@@ -32,6 +32,8 @@ type Router interface {
 // Config says what is served.
 type Config struct {
 	Router Router
+	// Membership is asked about servers and routers that come and go; nil where they do not.
+	Membership Membership
 	// Reload reloads the configuration; its error says what is wrong with it.
 	Reload func() error
 	// Log gets failures of the server itself; nil means slog.Default.
@@ -67,7 +69,11 @@ func (s *Server) handler() http.Handler {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		newCollector(s.cfg.Router),
 	)
+	if s.cfg.Membership != nil {
+		reg.MustRegister(membersCollector{s.cfg.Membership})
+	}
 	mux := http.NewServeMux()
+	s.membersPages(mux)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
@@ -112,6 +118,10 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "not ready: no server can be reached", http.StatusServiceUnavailable)
 			return
 		}
+	}
+	if m := s.cfg.Membership; m != nil && !anyUsable(m.View()) {
+		http.Error(w, "not ready: no server is usable", http.StatusServiceUnavailable)
+		return
 	}
 	fmt.Fprintln(w, "ready")
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"cacherouter/membership"
-	"cacherouter/membership/health"
 	"cacherouter/membership/view"
 	"cacherouter/router"
 )
@@ -155,9 +154,4 @@ func asRouted(s membership.Server) router.Server {
 		r.Writes = router.WriteNext
 	}
 	return r
-}
-
-// usable reports whether any server serves reads.
-func usable(s *membership.State) bool {
-	return slices.ContainsFunc(s.Placed(), func(s membership.Server) bool { return s.Reads && s.Health != health.Down })
 }

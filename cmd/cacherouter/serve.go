@@ -224,7 +224,7 @@ func (s *server) listen(ctx context.Context, g *errgroup.Group) error {
 		if err != nil {
 			return fmt.Errorf("cannot listen for admin: %w", err)
 		}
-		s.admin = admin.New(admin.Config{Router: s.router, Reload: func() error { return s.reload(ctx) }, Log: s.log})
+		s.admin = admin.New(s.adminConfig(ctx))
 		g.Go(func() error { return s.admin.Serve(ln) })
 		at.admin = ln.Addr()
 		s.log.Info("admin listening", "addr", at.admin.String())
@@ -248,6 +248,14 @@ func (s *server) listen(ctx context.Context, g *errgroup.Group) error {
 		s.ready(at)
 	}
 	return nil
+}
+
+func (s *server) adminConfig(ctx context.Context) admin.Config {
+	c := admin.Config{Router: s.router, Reload: func() error { return s.reload(ctx) }, Log: s.log}
+	if s.members != nil {
+		c.Membership = s.members.cluster
+	}
+	return c
 }
 
 func (s *server) closeAdmin() error {
