@@ -4,23 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"cacherouter/membership/discover"
 	"cacherouter/membership/gossip"
 )
 
-// Agent announces servers to the routers from beside them, until its context ends. It
-// takes no part in their decisions. The gossip's Name must differ from every router's.
-func Agent(ctx context.Context, cfg gossip.Config, servers []discover.Server) error {
-	g, err := gossip.Start(cfg, listener{})
+// Agent announces servers to the routers from beside them. It takes no part in their
+// decisions.
+type Agent struct {
+	// Gossip is how to reach the routers. Its Name must differ from every router's.
+	Gossip gossip.Config
+	// Servers are what is announced.
+	Servers []discover.Server
+	// Keys, if not nil, gives the keys of the gossip now; it is asked every few seconds.
+	// Gossip has those to begin with.
+	Keys func() [][]byte
+}
+
+// Run announces until the context ends, and then says good-bye.
+func (a Agent) Run(ctx context.Context) error {
+	g, err := gossip.Start(a.Gossip, listener{})
 	if err != nil {
 		return fmt.Errorf("cannot announce servers: %w", err)
 	}
 	t := time.NewTicker(announceEvery * tick)
 	defer t.Stop()
-	for ctx.Err() == nil {
-		announce(servers, g.SendAnnounce)
+	for keys := a.Gossip.Keys; ctx.Err() == nil; {
+		keys = a.rotate(g, keys)
+		announce(a.Servers, g.SendAnnounce)
 		select {
 		case <-ctx.Done():
 		case <-t.C:
@@ -32,6 +45,18 @@ func Agent(ctx context.Context, cfg gossip.Config, servers []discover.Server) er
 		return fmt.Errorf("cannot leave the routers: %w", err)
 	}
 	return nil
+}
+
+// rotate takes over other keys, and returns those in force.
+func (a Agent) rotate(g *gossip.Gossip, keys [][]byte) [][]byte {
+	if a.Keys == nil {
+		return keys
+	}
+	next := a.Keys()
+	if !slices.EqualFunc(keys, next, slices.Equal[[]byte]) && g.SetKeys(next) != nil {
+		return keys // they are tried again, and the file they come from was checked
+	}
+	return next
 }
 
 // announcementSize is the size, in bytes, up to which servers are put into one message, so

@@ -119,7 +119,7 @@ func beAgent() {
 		cancel()
 	}()
 	o.Gossip.Name = o.Router
-	must(membership.Agent(ctx, o.Gossip, o.Servers))
+	must(membership.Agent{Gossip: o.Gossip, Servers: o.Servers}.Run(ctx))
 }
 
 // beLiar listens where a memcached is said to be, and talks as a web server does.

@@ -185,7 +185,7 @@ func TestAgent(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		g := gossip.Config{Name: "agent", Bind: "127.0.0.2:0", Join: []string{reserved}, Rejoin: 100 * time.Millisecond, Log: log}
-		done <- Agent(ctx, g, []discover.Server{{Name: "real", Address: server.Addr(), Weight: 2}, {Name: "fake", Address: nobody, Weight: 1}})
+		done <- Agent{Gossip: g, Servers: []discover.Server{{Name: "real", Address: server.Addr(), Weight: 2}, {Name: "fake", Address: nobody, Weight: 1}}}.Run(ctx)
 	}()
 	announced := &discover.Announced{Prober: probe.TCP{}}
 	c, err := Start(ctx, Config{

@@ -14,6 +14,8 @@ type cli struct {
 	Serve  serveCmd  `cmd:"" help:"Route clients to memcached servers."`
 	Dev    devCmd    `cmd:"" help:"Run a router with embedded servers: nothing else is needed."`
 	Check  checkCmd  `cmd:"" help:"Check a configuration file and say what is wrong with it."`
+	Agent  agentCmd  `cmd:"" help:"Tell routers of the servers beside it."`
+	Drain  drainCmd  `cmd:"" help:"Move a server's keys to the others, so that it can be stopped."`
 	Import importCmd `cmd:"" help:"Print our configuration for a nutcracker (twemproxy) configuration."`
 	Plan   planCmd   `cmd:"" help:"Say which share of the keys a change of servers would move."`
 	Where  whereCmd  `cmd:"" help:"Say which server each key lives on, and which comes next."`

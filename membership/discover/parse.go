@@ -5,6 +5,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 func cutName(s string) (name, rest string, ok bool) {
@@ -29,8 +30,11 @@ func cutWeight(s string) (addr string, weight int, err error) {
 	return addr, weight, nil
 }
 
-// check refuses what cannot be a server.
+// check refuses what cannot be a server. Names are shown, so they have to be printable.
 func check(name, addr string) error {
+	if strings.ContainsFunc(name, func(r rune) bool { return r == unicode.ReplacementChar || r == ' ' || !unicode.IsPrint(r) }) {
+		return fmt.Errorf("cannot read server %q: the name is not printable", name)
+	}
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok && path != "" && name != "" {
 		return nil
 	}
