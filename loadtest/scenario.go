@@ -19,6 +19,7 @@ type scenarioCommand struct {
 	Ours    string `help:"Binary of the router; empty builds ./cmd/cacherouter." placeholder:"PATH"`
 	Long    bool   `help:"The long forms: more repeats, more operations, longer faults."`
 	Repeats int    `help:"How often, where something is repeated; 0 is the form's own number."`
+	Logs    string `help:"File for what the routers log." placeholder:"PATH"`
 	Quiet   bool   `short:"q" help:"Say nothing while running."`
 }
 
@@ -64,6 +65,14 @@ func (c *scenarioCommand) runAll(ctx context.Context, out io.Writer, scenarios [
 	config := scenario.Config{Binary: c.Ours, Long: c.Long, Repeats: c.Repeats}
 	if !c.Quiet {
 		config.Note = func(text string) { fmt.Fprintln(os.Stderr, text) }
+	}
+	if c.Logs != "" {
+		logs, err := os.Create(c.Logs)
+		if err != nil {
+			return fmt.Errorf("cannot keep the logs: %w", err)
+		}
+		defer logs.Close()
+		config.Logs = logs
 	}
 	var errs []error
 	var missed []string

@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -23,6 +24,9 @@ type Change struct {
 
 // note keeps a line of the log.
 func (r *Router) note(line string) {
+	if w := r.fleet.config.Logs; w != nil {
+		fmt.Fprintln(w, r.Name, line)
+	}
 	e, ok := parseEvent(line)
 	if !ok {
 		return

@@ -25,7 +25,7 @@ func status(r *Router, server, from, to string) {
 
 func TestEventsAreReadAsTheyWereLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &Router{}
+		r := &Router{fleet: &Fleet{}}
 		begin := time.Now()
 		logged(r, "server status", "server", "a b", "err", `it said "no \ = more"`, "empty", "", "n", 7)
 		time.Sleep(time.Second)
@@ -52,7 +52,8 @@ func TestEventsAreReadAsTheyWereLogged(t *testing.T) {
 func TestOnlyMovesOfKeysAreChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		f := &Fleet{Routers: []*Router{{}, {}}}
+		f := &Fleet{}
+		f.Routers = []*Router{{fleet: f}, {fleet: f}}
 		status(f.Routers[0], "s01", "in", "in") // as at a start
 		status(f.Routers[0], "s01", "in", "away")
 		status(f.Routers[0], "s01", "away", "in")

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -42,6 +43,9 @@ type Config struct {
 	Undamped bool
 	// Keep has a server that is replaced take over the old process's memory.
 	Keep bool
+	// Logs gets what the routers log, each line behind its router's name; nil means nobody wants it.
+	// It is written to from several goroutines, a line at a time.
+	Logs io.Writer
 }
 
 // Fleet is a set of running processes. Its methods must not be called concurrently, except those

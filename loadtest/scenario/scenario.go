@@ -10,6 +10,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -60,6 +61,7 @@ type Config struct {
 	Long    bool         // the long forms: more repeats, more operations, longer faults
 	Repeats int          // of scenarios that repeat; 0 is their default
 	Note    func(string) // is told what happens, may be nil
+	Logs    io.Writer    // gets what routers log, may be nil; see [fleet.Config]
 }
 
 // Run runs a scenario. The report is valid, though not whole, when there is an error.
@@ -118,7 +120,7 @@ const settle = 7 * time.Second
 
 // fleet starts a fleet of settled routers.
 func (s *stage) fleet(c fleet.Config) (*fleet.Fleet, error) {
-	c.Binary = s.Binary
+	c.Binary, c.Logs = s.Binary, s.Logs
 	f, err := fleet.Start(s.ctx, c)
 	if err != nil {
 		return nil, err

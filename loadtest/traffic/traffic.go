@@ -20,7 +20,7 @@ type Plan struct {
 	Targets []string // of routers or servers, each host:port; workers use them in turn
 	Ledger  *ledger.Ledger
 	Rate    float64 // requests per second, over all targets
-	Workers int     // connections; 0 is 8 for each target
+	Workers int     // connections; 0 is 48 for each target
 	// Writes and Deletes are their shares of the requests, per mille.
 	Writes, Deletes int
 	// Refill has a read that misses be followed by a write of the key, as look-aside clients do.
@@ -89,7 +89,7 @@ func Start(ctx context.Context, p Plan) (*Running, error) {
 		return nil, errors.New("traffic needs targets, a ledger and a rate")
 	}
 	if p.Workers == 0 {
-		p.Workers = 8 * len(p.Targets)
+		p.Workers = 48 * len(p.Targets)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	r := &Running{plan: p, account: newAccount(), stop: stop, ended: make(chan struct{})}

@@ -17,10 +17,11 @@ type Policy string
 
 // The policies.
 const (
-	None Policy = "no bound"  // the key's home
-	Any  Policy = "spill any" // the home within its bound, then the next candidates with room, any key
-	Hot  Policy = "spill hot" // the same for keys that the detector calls hot; others stay at home
-	Walk Policy = "ring walk" // as HAProxy with hash-balance-factor: all requests, along a ring, no copies known
+	None Policy = "no bound"   // the key's home
+	Any  Policy = "spill any"  // the home within its bound, then the next candidates with room, any key
+	Hot  Policy = "spill hot"  // the same for keys that the detector calls hot; others stay at home
+	Auto Policy = "spill auto" // hot keys as with Hot, others when the home has twice its bound in flight
+	Walk Policy = "ring walk"  // as HAProxy with hash-balance-factor: all requests, along a ring, no copies known
 )
 
 // Config is one experiment.

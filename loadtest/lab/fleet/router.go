@@ -38,6 +38,7 @@ const (
 type write struct {
 	missing int
 	version uint32
+	failed  bool
 }
 
 // router is a model of one of ours, or with Walk of an HAProxy.
@@ -51,6 +52,7 @@ type router struct {
 	flights   map[int32][]*call // by key, the gets that wait for a fetch
 	stripes   [4096]stripe      // by key
 	scratch   []int
+	suspended []time.Duration // by server, until when copies there are not read
 }
 
 // stripe says whether keys were written through this router.
@@ -60,13 +62,13 @@ type stripe struct {
 }
 
 func newRouter(f *fleet, seed uint64) (*router, error) {
-	r := &router{fleet: f, slots: make(slots, f.World.servers), keys: hotkey.NewCounter(seed), flights: map[int32][]*call{}}
+	r := &router{fleet: f, slots: make(slots, f.World.servers), keys: hotkey.NewCounter(seed), flights: map[int32][]*call{}, suspended: make([]time.Duration, f.World.servers)}
 	var err error
 	// The least rate of a hot key is for fleets of real speed. The shares are what counts.
 	if r.collector, err = hotkey.NewCollector(hotkey.Config{Servers: f.World.servers, MinRate: 1}); err != nil {
 		return nil, err
 	}
-	if f.Policy == Any || f.Policy == Hot {
+	if f.Policy != None && f.Policy != Walk {
 		c := bounded.Default(slices.Repeat([]int{1}, f.World.servers))
 		c.PerMille, c.Depth = perMille, f.Depth
 		if r.bound, err = bounded.New(c); err != nil {
@@ -91,11 +93,13 @@ func (r *router) get(c *call) {
 		c.rank = r.slots.walk(order)
 	case Any:
 		c.rank = r.take(order)
-	case Hot:
+	case Hot, Auto:
 		r.keys.Touch(hash, r.names[c.key])
-		if r.collector.Heat().Level(hash) != hotkey.Cold {
+		home := int(order[0])
+		switch {
+		case r.collector.Heat().Level(hash) != hotkey.Cold, r.Policy == Auto && r.bound.InFlight(home) >= 2*r.bound.Cap(home):
 			c.rank = r.take(order)
-		} else {
+		default:
 			r.count(order[0])
 		}
 	}
@@ -104,10 +108,14 @@ func (r *router) get(c *call) {
 
 func (r *router) take(order []uint8) (rank int) {
 	r.scratch = r.scratch[:0]
-	for _, s := range order[:r.Depth+1] {
+	barred := uint32(0)
+	for i, s := range order[:r.Depth+1] {
 		r.scratch = append(r.scratch, int(s))
+		if i > 0 && r.now < r.suspended[s] {
+			barred |= 1 << i
+		}
 	}
-	rank, _ = r.bound.Take(r.scratch, 0, 1)
+	rank, _ = r.bound.Take(r.scratch, barred, 1)
 	return rank
 }
 
@@ -228,16 +236,21 @@ func (r *router) missed(c *call) {
 }
 
 // written is the end of a part of a write. When home has answered the copies are erased, and then
-// it is complete.
+// it is complete. A copy that could not be erased may be old, and is not read for as long as it may
+// live. A write that home did not answer is an error, and promises nothing.
 func (r *router) written(c *call) {
 	cache := r.servers[c.server].cache
 	switch {
 	case c.kind == set:
-		if !c.late {
+		if c.late {
+			c.write.failed = true
+		} else {
 			cache.set(c.key, c.version, 0)
 		}
 		r.erase(c)
-	case !c.late:
+	case c.late:
+		r.suspended[c.server] = r.now + copyTTL
+	default:
 		cache.remove(c.key)
 	}
 	if c.write.missing--; c.write.missing > 0 {
@@ -246,7 +259,9 @@ func (r *router) written(c *call) {
 	s := r.stripe(c.key)
 	s.writing--
 	s.epoch++
-	r.completed[c.key] = max(r.completed[c.key], c.write.version)
+	if !c.write.failed {
+		r.completed[c.key] = max(r.completed[c.key], c.write.version)
+	}
 }
 
 func (r *router) erase(c *call) {
