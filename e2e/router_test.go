@@ -61,6 +61,8 @@ type router struct {
 	log   memcachedtest.Output
 	done  chan struct{} // closed when the process has been waited for; cmd.ProcessState is set then
 	once  sync.Once     // guards SIGTERM: a second one would cut the drain short
+
+	killed bool // by the test, after which nothing more is expected of it
 }
 
 // startRouter runs `cacherouter serve` in front of the backends, with more arguments if need be, and returns when it
@@ -165,9 +167,19 @@ func (r *router) term() {
 	r.once.Do(func() { r.cmd.Process.Signal(syscall.SIGTERM) }) // an error means that it has ended, which stop judges
 }
 
+// kill ends the router without warning, as a crash would, and returns when it is gone.
+func (r *router) kill() {
+	r.cmd.Process.Kill() // an error means that it has ended
+	<-r.done
+	r.killed = true
+}
+
 // stop asks the router to drain, and reports everything that a clean run does not show.
 func (r *router) stop() {
 	r.tb.Helper()
+	if r.killed {
+		return
+	}
 	r.term()
 	select {
 	case <-r.done:

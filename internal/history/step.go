@@ -19,6 +19,7 @@ type step struct {
 	want  string
 	puts  bool   // whether the register changes
 	value string // to what; empty for no value
+	call  time.Duration
 	ret   time.Duration
 }
 
@@ -86,7 +87,7 @@ func relaxed(all []step, unseen time.Duration) []step {
 
 // answered returns the step of an operation with a known outcome, if it has one.
 func (s *sights) answered(op *Op) (step, bool) {
-	st := step{op: op, ret: op.Return}
+	st := step{op: op, call: op.Call, ret: op.Return}
 	switch {
 	case op.Kind == Delete:
 		st.puts = true
@@ -109,11 +110,14 @@ func (s *sights) answered(op *Op) (step, bool) {
 
 // unknown returns the step of an operation that may have taken effect, if somebody saw that it did.
 func (s *sights) unknown(op *Op) (step, bool) {
-	st := step{op: op}
+	st := step{op: op, call: op.Call}
 	if !op.Kind.writes() {
 		return st, false
 	}
 	s.write(&st)
+	if s.wild[op] {
+		st.need, st.call = anything, s.firstLost
+	}
 	at, seen := s.at[st.value]
 	st.ret = max(at, op.Call)
 	return st, seen
