@@ -126,6 +126,20 @@ func (b *Bound) fits(n, total int64, part uint64) bool {
 	return hi < topHi || hi == topHi && lo < topLo
 }
 
+// Beyond reports whether a server has at least times as many units in flight as it may if one more
+// were to come: times 1 is full, 2 is twice that. It counts nothing and may be overtaken by what other
+// loops do, so it decides whether a request may leave home, not whether a server takes it. Times is 1
+// to 1000.
+func (b *Bound) Beyond(server, times int) bool {
+	s := &b.servers[server]
+	n := s.load.units.Load()
+	if n < int64(times)*b.floor {
+		return false
+	}
+	// n >= times*cap is floor(n/times) >= cap, as cap is whole.
+	return !b.fits(n/int64(times)+1, b.shared.total.units.Load()+1, s.part)
+}
+
 func (b *Bound) force(candidates []int, rank int, units int64) int {
 	if rank < 0 {
 		b.shared.total.units.Add(-units)
@@ -169,6 +183,9 @@ func (b *Bound) Cap(server int) int {
 	}
 	return max(int(b.floor), int(ceil))
 }
+
+// Depth returns how many candidates after the home may take a request.
+func (b *Bound) Depth() int { return b.depth }
 
 // Servers returns how many servers there are.
 func (b *Bound) Servers() int { return len(b.servers) }

@@ -301,6 +301,11 @@ func TestBoundFollowsItsDefinition(t *testing.T) {
 					if b.InFlight(s) != want || b.Cap(s) != capOf(c, k.total+1, s) {
 						t.Fatalf("server %d has %d of %d, want %d of %d", s, b.InFlight(s), b.Cap(s), want, capOf(c, k.total+1, s))
 					}
+					for times := 1; times < 4; times++ {
+						if got := b.Beyond(s, times); got != (want >= times*b.Cap(s)) {
+							t.Fatalf("server %d with %d of %d is beyond %d times that: %t", s, want, b.Cap(s), times, got)
+						}
+					}
 				}
 				if b.Total() != k.total {
 					t.Fatalf("in flight %d, want %d", b.Total(), k.total)
