@@ -188,12 +188,26 @@ func (c *Cluster) step(now time.Time) {
 	if c.link != nil && c.link.Stats().Health >= unhealthy {
 		c.pool.Lag(time.Minute, now)
 	}
+	c.forgetCrashedLocked()
 	c.pool.Tick(now)
 	c.advanceLocked(now)
 	m, due := c.node.Beat(now)
 	c.mu.Unlock()
 	if due && c.link != nil {
 		c.link.Send(view.Encode(m))
+	}
+}
+
+// forgetCrashedLocked stops waiting for routers that have certainly crashed, as their
+// machines say that nothing listens where they did.
+func (c *Cluster) forgetCrashedLocked() {
+	if c.link == nil {
+		return
+	}
+	for _, router := range c.link.Refusing() {
+		if c.node.Forget(router) {
+			c.log.Warn("router has crashed, it is not waited for", "router", router)
+		}
 	}
 }
 

@@ -77,6 +77,7 @@ type link interface {
 	Stats() gossip.Stats
 	Joined() <-chan struct{}
 	Members() []gossip.Member
+	Refusing() []string
 	SetKeys(keys [][]byte) error
 	Close(ctx context.Context) error
 }

@@ -151,6 +151,7 @@ func (l *fakeLink) Joined() <-chan struct{} {
 	return c
 }
 
+func (l *fakeLink) Refusing() []string          { return nil }
 func (l *fakeLink) Members() []gossip.Member    { return nil }
 func (l *fakeLink) SetKeys([][]byte) error      { return nil }
 func (l *fakeLink) Close(context.Context) error { return nil }

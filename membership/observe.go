@@ -120,6 +120,15 @@ func (c *Cluster) SetParameters(parameters string) {
 	c.publishLocked(now)
 }
 
+// ForgetRouter says that a router that cannot be heard any more is gone for good, so that
+// the others need not wait for it. That must be certain: if it still runs, both sides decide
+// for themselves. It reports false for a router that is unknown, or can be heard.
+func (c *Cluster) ForgetRouter(router string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.node.Forget(router)
+}
+
 // SendHint sends a hint to all other routers, best effort.
 func (c *Cluster) SendHint(b []byte) {
 	if c.link != nil {

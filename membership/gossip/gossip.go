@@ -116,6 +116,7 @@ type Gossip struct {
 	mu     sync.Mutex
 	known  map[string]time.Time // guarded by mu: addresses of members, and when last seen
 	here   map[string]Member    // guarded by mu: as last logged
+	lost   map[string]*lost     // guarded by mu: by name
 	stats  Stats                // guarded by mu
 	closed bool                 // guarded by mu
 }
@@ -128,7 +129,7 @@ func Start(c Config, h Handler) (*Gossip, error) {
 	g := &Gossip{
 		cfg: c, handler: h, cancel: cancel,
 		in: make(chan packet, maxWaiting), changed: make(chan struct{}, 1), joined: make(chan struct{}),
-		known: map[string]time.Time{}, here: map[string]Member{},
+		known: map[string]time.Time{}, here: map[string]Member{}, lost: map[string]*lost{},
 	}
 	list, err := newMemberList(c, g)
 	if err != nil {
@@ -139,6 +140,7 @@ func Start(c Config, h Handler) (*Gossip, error) {
 	g.done.Go(func() { g.receive(ctx) })
 	g.done.Go(func() { g.watch(ctx) })
 	g.done.Go(func() { g.rejoin(ctx) })
+	g.done.Go(func() { g.knock(ctx) })
 	return g, nil
 }
 

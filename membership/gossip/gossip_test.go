@@ -99,6 +99,8 @@ func start(t *testing.T, name string, c Config) *node {
 			t.Errorf("closing %s: %v", name, err)
 		}
 		if t.Failed() {
+			n.log.mu.Lock()
+			defer n.log.mu.Unlock()
 			t.Logf("log of %s:\n%s", name, n.log.buf.String())
 		}
 	})
@@ -220,6 +222,50 @@ func TestRejoin(t *testing.T) {
 	eventually(t, "it is logged", n[0].log.has("router gone"))
 	again := start(t, "r2", Config{Bind: addr})
 	eventually(t, "both together", together(n[0], again))
+}
+
+// TestCrashIsNoSilence: that a router has crashed is noticed, and that it is back.
+func TestCrashIsNoSilence(t *testing.T) {
+	n := fleet(t, 3, Config{})
+	addr := n[1].Address()
+	n[1].crash()
+	eventually(t, "the crash is noticed by all", func() bool {
+		return slices.Equal(n[0].Refusing(), []string{"r2"}) && slices.Equal(n[2].Refusing(), []string{"r2"})
+	})
+	back := start(t, "r2", Config{Bind: addr, Join: []string{n[0].Address()}})
+	eventually(t, "it is back", together(n[0], back, n[2]))
+	if got := n[0].Refusing(); len(got) > 0 {
+		t.Errorf("%v refuse, and are there", got)
+	}
+}
+
+// TestOneAnswerInBetween: refusals count in a row only.
+func TestOneAnswerInBetween(t *testing.T) {
+	g := start(t, "r1", Config{})
+	other := start(t, "r2", Config{})
+	nobody := start(t, "r3", Config{})
+	refuses := nobody.Address()
+	nobody.crash()
+	f := func(address string, times int, want bool) {
+		t.Helper()
+		g.Gossip.mu.Lock()
+		g.lost["x"].address = address
+		g.Gossip.mu.Unlock()
+		for range times {
+			g.knockAt(t.Context(), "x", address)
+		}
+		if got := len(g.Refusing()) > 0; got != want {
+			t.Errorf("after %d more knocks at %s: refuses %v, want %v", times, address, got, want)
+		}
+	}
+	g.cancel() // its own knocking
+	g.done.Wait()
+	g.lose("x", refuses)
+	f(refuses, enoughRefusals-1, false)
+	f(other.Address(), 1, false)
+	f(refuses, enoughRefusals-1, false)
+	f(refuses, 1, true)
+	f("192.0.2.1:nonsense", 1, false)
 }
 
 func TestGoodBye(t *testing.T) {

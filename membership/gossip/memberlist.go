@@ -207,6 +207,7 @@ func (d *delegate) NotifyJoin(n *memberlist.Node) {
 	d.l.mu.Lock()
 	d.l.here[n.Name] = *n
 	d.l.mu.Unlock()
+	d.g.regain(n.Name)
 	d.g.notice()
 }
 
@@ -216,6 +217,7 @@ func (d *delegate) NotifyLeave(n *memberlist.Node) {
 	d.l.mu.Lock()
 	delete(d.l.here, n.Name)
 	d.l.mu.Unlock()
+	d.g.lose(n.Name, n.Address())
 	d.g.notice()
 }
 

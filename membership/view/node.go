@@ -28,6 +28,7 @@ type Node struct {
 
 	self      Observer
 	others    map[string]*peer
+	forgotten map[string]Observer // routers that were, and what was last heard of them
 	decisions map[string]*Decision
 	adopted   map[string]time.Time // when each decision came to be known here
 	returning map[string]*returning
@@ -47,7 +48,7 @@ type Node struct {
 // New returns a node that begins with a list, which must not be empty.
 func New(c Config, j Judge, list []Server, now time.Time) *Node {
 	n := &Node{
-		cfg: c.WithDefaults(), judge: j, others: map[string]*peer{},
+		cfg: c.WithDefaults(), judge: j, others: map[string]*peer{}, forgotten: map[string]Observer{},
 		decisions: map[string]*Decision{}, adopted: map[string]time.Time{},
 		returning: map[string]*returning{}, started: now, ticked: now,
 	}
@@ -217,10 +218,10 @@ func (n *Node) Due(now time.Time) (time.Duration, bool) {
 	return first, found
 }
 
-// Step takes in a message.
+// Step takes in a message. Its first record is the sender's own.
 func (n *Node) Step(m Message, now time.Time) {
 	for i := range m.Observers {
-		n.hear(&m.Observers[i], now)
+		n.hear(&m.Observers[i], i > 0, now)
 	}
 	for i := range m.Decisions {
 		n.adopt(m.Decisions[i], now)

@@ -11,6 +11,7 @@ import (
 type peer struct {
 	Observer
 	heard time.Time // when it last said something new
+	spoke bool      // to this router; else others have told of it
 	skew  time.Duration
 	fresh bool
 }
@@ -18,8 +19,9 @@ type peer struct {
 // maxPeers bounds how many routers are remembered.
 const maxPeers = 256
 
-// hear takes in what a router says.
-func (n *Node) hear(o *Observer, now time.Time) {
+// hear takes in what a router says, or what another one relays of it. A router that only
+// others have told of is known, and not taken to be present: it may have died long ago.
+func (n *Node) hear(o *Observer, relayed bool, now time.Time) {
 	if o.Router == n.cfg.Router {
 		if o.Boot > n.self.Boot { // our clock was set back: outbid our former self
 			n.self.Boot = o.Boot + 1
@@ -29,10 +31,10 @@ func (n *Node) hear(o *Observer, now time.Time) {
 	}
 	p := n.others[o.Router]
 	switch {
-	case p == nil && len(n.others) >= maxPeers:
+	case p == nil && (len(n.others) >= maxPeers || n.forgot(o)):
 		return
 	case p == nil:
-		p = &peer{fresh: true}
+		p = &peer{fresh: !relayed}
 		n.others[o.Router] = p
 		n.dirty = true
 	case !o.newerThan(&p.Observer):
@@ -44,21 +46,54 @@ func (n *Node) hear(o *Observer, now time.Time) {
 		n.met, n.dirty = now, true
 	}
 	p.Observer, p.heard, p.skew = *o, now, o.Sent.Sub(now.Round(0))
+	p.spoke = p.spoke || !relayed
 }
 
 // age notices which routers have fallen silent.
 func (n *Node) age(now time.Time) {
 	for name, p := range n.others {
 		age := now.Sub(p.heard)
-		fresh := age < n.cfg.Fresh && !p.Left
+		fresh := age < n.cfg.Fresh && p.spoke && !p.Left
 		if p.fresh && !fresh {
 			n.taint()
 		}
 		p.fresh = fresh
 		if p.Left && age >= n.cfg.Fresh || age >= n.cfg.Forget {
-			delete(n.others, name)
+			n.forget(name, p)
 		}
 	}
+}
+
+// Forget says that a router is gone for good, so that this one no longer waits for it. It
+// reports false for one that is not waited for: it is unknown, can be heard, or has said
+// good-bye. One that speaks again is known again.
+func (n *Node) Forget(router string) bool {
+	p := n.others[router]
+	if p == nil || p.fresh || p.Left {
+		return false
+	}
+	n.forget(router, p)
+	return true
+}
+
+func (n *Node) forget(router string, p *peer) {
+	delete(n.others, router)
+	if len(n.forgotten) >= maxPeers {
+		clear(n.forgotten)
+	}
+	n.forgotten[router] = Observer{Boot: p.Boot, Seq: p.Seq}
+}
+
+// forgot reports whether a record is of a router that was forgotten, and tells nothing that
+// was not known then. Routers forget at different times, and would remind each other for
+// ever.
+func (n *Node) forgot(o *Observer) bool {
+	last, ok := n.forgotten[o.Router]
+	if !ok || o.newerThan(&last) {
+		delete(n.forgotten, o.Router)
+		return false
+	}
+	return true
 }
 
 // known is how many routers there are, this one included.
