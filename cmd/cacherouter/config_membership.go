@@ -277,8 +277,9 @@ func (c *config) routerName() string {
 	if err != nil {
 		host = "router"
 	}
-	for _, a := range append([]string{c.Admin}, c.Listen[0].Address) {
-		if _, port, err := net.SplitHostPort(a); err == nil && port != "0" {
+	for _, a := range []string{c.Admin, c.Listen[0].Address} {
+		network, _ := reactor.SplitAddress(a)
+		if _, port, err := net.SplitHostPort(a); err == nil && port != "0" && network != "unix" {
 			return host + ":" + port
 		}
 	}

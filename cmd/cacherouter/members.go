@@ -226,9 +226,14 @@ func (m *members) differ(servers []serverConfig) []string {
 // observer tells membership what the loops see. It implements router.Membership.
 type observer struct{ *membership.Cluster }
 
-// Observe passes on what says something about a server: that too much waits for it, or
-// that it does not take our password, is no sign that it is gone.
+// Observe passes on what happened to a loop's calls to a server.
 func (o observer) Observe(server string, seen backend.Observation) {
+	o.Cluster.Observe(server, healthOf(seen))
+}
+
+// healthOf takes from an observation what says something about a server's health: that
+// too much waits for it, or that it does not take our password, is no sign that it is gone.
+func healthOf(seen backend.Observation) health.Observation {
 	h := health.Observation{
 		OK: seen.OK, Latency: seen.Latency,
 		Refused:  seen.Failures[backend.Refused],
@@ -237,7 +242,7 @@ func (o observer) Observe(server string, seen backend.Observation) {
 		BadReply: seen.Failures[backend.BadReply],
 	}
 	h.Streak = min(seen.Streak, h.Errors())
-	o.Cluster.Observe(server, h)
+	return h
 }
 
 var _ router.Membership = observer{}
