@@ -18,9 +18,13 @@ type Collector struct {
 	mu     sync.Mutex // guards all below
 	cfg    Config
 	tracks map[uint64]*track
+	heavy  map[uint64]*heavy
 	all    totals
 	last   time.Duration
 	began  bool
+
+	alerted   bool
+	lastAlert time.Duration
 }
 
 // NewCollector makes a collector. It fails when a field of c makes no sense.
@@ -29,7 +33,7 @@ func NewCollector(c Config) (*Collector, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Collector{cfg: c, tracks: make(map[uint64]*track)}, nil
+	return &Collector{cfg: c, tracks: make(map[uint64]*track), heavy: make(map[uint64]*heavy)}, nil
 }
 
 // SetServers says how many servers share the traffic from now on, at least 1.
@@ -74,6 +78,7 @@ func (c *Collector) Collect(samples []*Sample, now time.Duration) []Change {
 		c.add(s)
 	}
 	c.tick(dt)
+	c.weigh(samples, dt, now)
 	return c.judge(now)
 }
 
@@ -83,20 +88,28 @@ func (c *Collector) add(s *Sample) {
 	c.all.bytes.now += float64(s.bytes.Total << byteUnit)
 	for i := range s.requests.Entries {
 		e := &s.requests.Entries[i]
-		t := c.track(e)
-		t.requests.now += float64(e.Added)
-		t.writes.now += float64(e.Writes)
+		if t := c.track(e); t != nil {
+			t.requests.now += float64(e.Added)
+			t.writes.now += float64(e.Writes)
+		}
 	}
 	for i := range s.bytes.Entries {
 		e := &s.bytes.Entries[i]
-		c.track(e).bytes.now += float64(e.Added) * (1 << byteUnit)
+		if t := c.track(e); t != nil {
+			t.bytes.now += float64(e.Added) * (1 << byteUnit)
+		}
 	}
 }
 
+// track returns the track of an entry, nil if there is none and nothing came: a sketch
+// keeps a name for some seconds after the last request.
 func (c *Collector) track(e *Entry) *track {
 	t := c.tracks[e.Hash]
+	if t == nil && e.Added == 0 {
+		return nil
+	}
 	if t == nil {
-		t = &track{key: string(e.Key), hash: e.Hash}
+		t = &track{key: string(e.Key), hash: e.Hash, since: c.last}
 		c.tracks[e.Hash] = t
 	}
 	t.absent = false
@@ -136,7 +149,7 @@ func (c *Collector) judge(now time.Duration) (changes []Change) {
 			changes = append(changes, Change{t.key, hash, t.level, level, t.requests.fast, share(t.requests.fast, c.all.requests.fast), t.bytes.fast})
 			t.level, t.since = level, now
 		}
-		if t.absent && level == Cold && heat < forgetBelow {
+		if level == Cold && (t.absent && heat < forgetBelow || t.ceased()) {
 			delete(c.tracks, hash)
 		}
 	}

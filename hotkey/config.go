@@ -24,6 +24,9 @@ type Config struct {
 	MinRate float64
 	// MinBytes is the same in bytes a second; 0 means 4 MiB.
 	MinBytes float64
+	// LargeValue is the size from which a value is large, in bytes, at least 16 KiB; 0
+	// means 256 KiB.
+	LargeValue int
 	// EnterTicks is in how many of the last three calls of Collect a key must be above a
 	// limit to reach its level, 1 to 3; 0 means 2.
 	EnterTicks int
@@ -45,6 +48,7 @@ func (c *Config) complete() {
 	c.MinShare = cmp.Or(c.MinShare, 0.001)
 	c.MinRate = cmp.Or(c.MinRate, 500)
 	c.MinBytes = cmp.Or(c.MinBytes, 4<<20)
+	c.LargeValue = cmp.Or(c.LargeValue, 256<<10)
 	c.EnterTicks = cmp.Or(c.EnterTicks, 2)
 	c.Leave = cmp.Or(c.Leave, 0.5)
 	c.LeaveAfter = cmp.Or(c.LeaveAfter, 5*time.Second)
@@ -63,6 +67,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("cannot use a least share of %v: it is not above 0 and at most 1", c.MinShare)
 	case !(c.MinRate > 0) || !(c.MinBytes > 0):
 		return fmt.Errorf("cannot use the least rates %v and %v: they must be above 0", c.MinRate, c.MinBytes)
+	case c.LargeValue < largeFloor:
+		return fmt.Errorf("cannot look for values from %d bytes: it is below %d", c.LargeValue, largeFloor)
 	case c.EnterTicks < 1 || c.EnterTicks > 3:
 		return fmt.Errorf("cannot wait for %d of 3 ticks: it is not in 1 to 3", c.EnterTicks)
 	case !(c.Leave > 0 && c.Leave < 1):

@@ -20,6 +20,8 @@ type Key struct {
 	Bytes  float64       // of values, both ways
 	// BytesShare is the share of all bytes, 0 to 1.
 	BytesShare float64
+	// Elsewhere is what other routers say, once Peers.Join has been called.
+	Elsewhere Elsewhere
 	// Trend is between -1 and 1: how the rate compares with one that is smoothed over ten
 	// times as long. 1 is new, 0 is steady, -1 has stopped.
 	Trend float64
@@ -39,13 +41,15 @@ type Report struct {
 	Rate     float64  // requests a second, of all keys
 	Bytes    float64  // a second
 	Hot      int      // keys that are hot or severe
+	TopShare float64  // of the requests, that the key with the most has, 0 to 1
 	Keys     []Key    // by rate, the highest first
 	ByBytes  []Key    // by bytes, the highest first
 	Prefixes []Prefix // of all outstanding keys, by rate
+	Large    []Large  // keys with large values, by size
 }
 
-// Report returns the top keys by requests and by bytes, at most k each, and the
-// prefixes. Prefixes do not count the many keys that are not outstanding.
+// Report returns the top keys by requests, by bytes and by size, and the top prefixes, at
+// most k each. Prefixes do not count the many keys that are not outstanding.
 func (c *Collector) Report(k int) *Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,18 +58,26 @@ func (c *Collector) Report(k int) *Report {
 	for _, t := range c.tracks {
 		r.Keys = append(r.Keys, c.describe(t))
 		c.roll(prefixes, t)
+		r.TopShare = max(r.TopShare, share(t.requests.fast, c.all.requests.fast))
 	}
 	r.ByBytes = slices.Clone(r.Keys)
 	r.Keys = top(r.Keys, k, func(k *Key) float64 { return k.Rate })
 	r.ByBytes = top(r.ByBytes, k, func(k *Key) float64 { return k.Bytes })
+	r.Prefixes = c.reportPrefixes(prefixes, k)
+	r.Large = c.reportLarge(k)
+	return r
+}
+
+// reportPrefixes returns the k prefixes with the highest rates, in order.
+func (c *Collector) reportPrefixes(prefixes map[string]*Prefix, k int) (all []Prefix) {
 	for _, p := range prefixes {
 		p.Share = share(p.Rate, c.all.requests.fast)
-		r.Prefixes = append(r.Prefixes, *p)
+		all = append(all, *p)
 	}
-	slices.SortFunc(r.Prefixes, func(a, b Prefix) int {
+	slices.SortFunc(all, func(a, b Prefix) int {
 		return cmp.Or(cmp.Compare(b.Rate, a.Rate), strings.Compare(a.Prefix, b.Prefix))
 	})
-	return r
+	return all[:min(k, len(all))]
 }
 
 func (c *Collector) describe(t *track) Key {

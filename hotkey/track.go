@@ -82,6 +82,10 @@ func (t *track) heat(c *Config, level Level, all *totals) float64 {
 	)
 }
 
+// ceased reports whether there is next to nothing left of a key's rates: less than a
+// request in 100 s, and a byte a second.
+func (t *track) ceased() bool { return t.requests.fast < 0.01 && t.bytes.fast < 1 }
+
 func share(part, all float64) float64 {
 	if all <= 0 {
 		return 0

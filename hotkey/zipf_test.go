@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"sort"
 )
 
 // zipf draws ranks from 1 to n with probability 1/rank^s, s != 1: exactly for the first
@@ -14,6 +13,7 @@ import (
 type zipf struct {
 	rnd  *rand.Rand
 	head []float64 // cumulated weights
+	from []int     // where to begin in head, by the value looked for
 	all  float64
 	s    float64
 	low  float64 // integral's antiderivative where the tail begins
@@ -26,6 +26,13 @@ func newZipf(s float64, n int, seed uint64) *zipf {
 	for i := range z.head {
 		sum += math.Pow(float64(i+1), -s)
 		z.head[i] = sum
+	}
+	z.from = make([]int, 2*len(z.head))
+	for i, rank := 0, 0; i < len(z.from); i++ {
+		for z.head[rank] < sum*float64(i)/float64(len(z.from)) {
+			rank++
+		}
+		z.from[i] = rank
 	}
 	z.low = z.integral(float64(len(z.head)) + 0.5)
 	z.high = z.integral(float64(n) + 0.5)
@@ -42,7 +49,11 @@ func (z *zipf) draw() int {
 	u := z.rnd.Float64() * z.all
 	sum := z.head[len(z.head)-1]
 	if u < sum {
-		return 1 + sort.SearchFloat64s(z.head, u)
+		rank := z.from[int(u/sum*float64(len(z.from)))]
+		for z.head[rank] < u {
+			rank++
+		}
+		return 1 + rank
 	}
 	return int(math.Round(math.Pow((z.low+u-sum)*(1-z.s), 1/(1-z.s))))
 }
