@@ -172,6 +172,12 @@ func TestCutKeepsRoutersApartUntilItIsHealed(t *testing.T) {
 	if n := count(); n != 0 {
 		t.Errorf("%d rules are left", n)
 	}
+	if p, err = f.CutServer(t.Context(), f.Routers[0], f.Servers[0]); err != nil || count() != 1 {
+		t.Errorf("%d rules, %v; want one", count(), err)
+	}
+	if err := p.Heal(); err != nil || count() != 0 {
+		t.Errorf("%d rules are left, %v", count(), err)
+	}
 }
 
 func TestFleetsThatCannotBe(t *testing.T) {

@@ -28,7 +28,7 @@ func (f *Fleet) Cut(ctx context.Context, place int) (*Partition, error) {
 				continue
 			}
 			for _, protocol := range []string{"tcp", "udp"} {
-				if err := p.drop(ctx, from, to, protocol); err != nil {
+				if err := p.drop(ctx, from, to.host, protocol, gossipPort); err != nil {
 					return nil, errors.Join(err, p.Heal())
 				}
 			}
@@ -37,8 +37,18 @@ func (f *Fleet) Cut(ctx context.Context, place int) (*Partition, error) {
 	return p, nil
 }
 
-func (p *Partition) drop(ctx context.Context, from, to *Router, protocol string) error {
-	rule := []string{"OUTPUT", "-o", "lo", "-d", to.host, "-p", protocol, "--dport", strconv.Itoa(gossipPort),
+// CutServer keeps one router from reaching one server, as a broken link would: its packets are
+// dropped. Like Cut it needs root, and the caller must Heal it.
+func (f *Fleet) CutServer(ctx context.Context, r *Router, s *Server) (*Partition, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("cannot cut a router off: only root may drop packets")
+	}
+	p := &Partition{}
+	return p, p.drop(ctx, r, s.host, "tcp", serverPort)
+}
+
+func (p *Partition) drop(ctx context.Context, from *Router, to, protocol string, port int) error {
+	rule := []string{"OUTPUT", "-o", "lo", "-d", to, "-p", protocol, "--dport", strconv.Itoa(port),
 		"-m", "owner", "--uid-owner", strconv.Itoa(int(from.user)), "-j", "DROP"}
 	if err := filter(ctx, "-I", rule); err != nil {
 		return err

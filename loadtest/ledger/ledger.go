@@ -10,6 +10,7 @@ package ledger
 import (
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Verdict says what the answer to a read was.
@@ -43,7 +44,17 @@ type history struct {
 	floor   uint64     // the number of the last write acknowledged
 	stored  bool       // that write stored something
 	writing bool
+	acks    []ack // the last ones, oldest first
 }
+
+// ack is when a write was acknowledged.
+type ack struct {
+	number uint64
+	at     time.Time
+}
+
+// keptAcks is how many are remembered of each key, to say how old a stale value is.
+const keptAcks = 64
 
 // New returns a ledger of n keys that nothing was written under, whose values have the given size
 // in bytes, or more if their heads need it.
@@ -90,6 +101,10 @@ func (w Write) End(acknowledged bool) {
 	h.writing = false
 	if acknowledged {
 		h.floor, h.stored = w.number, w.Value != nil
+		if len(h.acks) == keptAcks {
+			h.acks = append(h.acks[:0], h.acks[1:]...)
+		}
+		h.acks = append(h.acks, ack{w.number, time.Now()})
 	}
 }
 
@@ -98,6 +113,7 @@ type Read struct {
 	Key    string
 	ledger *Ledger
 	i      int
+	began  time.Time
 	floor  uint64 // what was acknowledged before it began
 	wanted bool   // and stored something, with no write since
 }
@@ -107,7 +123,7 @@ func (l *Ledger) Read(i int) Read {
 	h := &l.keys[i]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return Read{Key: Key(i), ledger: l, i: i, floor: h.floor, wanted: h.stored && h.issued == h.floor}
+	return Read{Key: Key(i), ledger: l, i: i, began: time.Now(), floor: h.floor, wanted: h.stored && h.issued == h.floor}
 }
 
 // Judge says what the answer was. It is to be called when the read has just ended.
@@ -142,11 +158,27 @@ func (r Read) storedBy() bool {
 	return h.floor != r.floor || h.stored
 }
 
+// Age is how long a stale value had been replaced when the read began: the time since the first write
+// after it was acknowledged. It is less than it was if there were very many writes since.
+func (r Read) Age(value []byte) time.Duration {
+	version, _ := parse(r.Key, value)
+	h := &r.ledger.keys[r.i]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, a := range h.acks {
+		if a.number > version {
+			return max(0, r.began.Sub(a.at))
+		}
+	}
+	return 0
+}
+
 // Explain describes an answer for a report: what was seen and what was known.
 func (r Read) Explain(value []byte) string {
 	version, ok := parse(r.Key, value)
 	if !ok {
 		return fmt.Sprintf("%s: no value of it: %.60q", r.Key, value)
 	}
-	return fmt.Sprintf("%s: saw write %d, write %d was acknowledged before", r.Key, version, r.floor)
+	return fmt.Sprintf("%s: saw write %d, write %d was acknowledged before; out of date for %v", r.Key, version, r.floor,
+		r.Age(value).Round(time.Millisecond))
 }

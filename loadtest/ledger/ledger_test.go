@@ -3,6 +3,8 @@ package ledger
 import (
 	"bytes"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -70,6 +72,32 @@ func TestFailedWritesMayBeSeenUntilOneIsAcknowledged(t *testing.T) {
 	three.End(true)
 	want(t, l.Read(0), two.Value, true, Stale)
 	want(t, l.Read(0), three.Value, true, Fresh)
+}
+
+func TestAgeCountsFromTheFirstWriteThatReplacedTheValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(1, 50)
+		old := begin(t, l, false)
+		old.End(true)
+		time.Sleep(time.Hour)
+		begin(t, l, false).End(false) // never acknowledged
+		begin(t, l, false).End(true)
+		for range keptAcks - 2 {
+			time.Sleep(time.Second)
+			begin(t, l, false).End(true)
+		}
+		r := l.Read(0)
+		time.Sleep(time.Minute) // the read takes its time, which does not count
+		if got, want := r.Age(old.Value), (keptAcks-2)*time.Second; got != want {
+			t.Errorf("out of date for %v, want %v", got, want)
+		}
+		for range keptAcks {
+			begin(t, l, false).End(true)
+		}
+		if got := l.Read(0).Age(old.Value); got != 0 {
+			t.Errorf("out of date for %v, though that is forgotten", got)
+		}
+	})
 }
 
 func TestAKeyHasOneWriteAtATime(t *testing.T) {

@@ -25,6 +25,7 @@ var troubles = []trouble{
 	{"a server is stopped until its keys are moved, and goes on with what it held", stopLong},
 	{"routers are cut off from each other while a server is stopped", stopDuringCut},
 	{"a router is killed and started again while a server is stopped", stopDuringRouterRestart},
+	{"one router cannot reach a server for 6 s, the others can", cutOne},
 	{"a server is replaced by a new process with the old one's memory", replaceAfterOutage},
 }
 
@@ -169,6 +170,22 @@ func stopDuringRouterRestart(s *stage, f *fleet.Fleet) error {
 	})
 	s.note("it took %v", time.Since(fault).Round(time.Second))
 	return err
+}
+
+// cutOne makes one router read elsewhere what the others go on writing to its home. It is the home
+// that was killed before, so that its keys have been on other servers once.
+func cutOne(s *stage, f *fleet.Fleet) error {
+	cut, err := f.CutServer(s.ctx, f.Routers[1], f.Servers[0])
+	if err != nil {
+		return err
+	}
+	defer cut.Heal()
+	begin := time.Now()
+	if err := s.wait(6 * time.Second); err != nil {
+		return err
+	}
+	s.row("changes of placement meanwhile", "%d", f.MostChanges(begin))
+	return cut.Heal()
 }
 
 // replaceAfterOutage is about a process that is new and yet not empty.

@@ -31,7 +31,8 @@ type Account struct {
 	writes   int
 	failures []Failure
 	tallies  []tally // by windows since begin
-	bad      []string
+	shown    []string
+	oldest   time.Duration
 }
 
 // shownBad is how many stale or wrong answers are described.
@@ -39,13 +40,10 @@ const shownBad = 5
 
 func newAccount() *Account { return &Account{begin: time.Now()} }
 
-func (a *Account) read(at time.Time, v ledger.Verdict, hit bool, explain string) {
+func (a *Account) read(at time.Time, v ledger.Verdict, hit bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.verdicts[v]++
-	if explain != "" && len(a.bad) < shownBad {
-		a.bad = append(a.bad, v.String()+" "+at.Format("15:04:05.000")+" "+explain)
-	}
 	i := int(at.Sub(a.begin) / window)
 	for len(a.tallies) <= i {
 		a.tallies = append(a.tallies, tally{})
@@ -53,6 +51,16 @@ func (a *Account) read(at time.Time, v ledger.Verdict, hit bool, explain string)
 	a.tallies[i].reads++
 	if hit {
 		a.tallies[i].hits++
+	}
+}
+
+// bad takes in what a stale or wrong answer was.
+func (a *Account) bad(v ledger.Verdict, age time.Duration, explain string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.oldest = max(a.oldest, age)
+	if len(a.shown) < shownBad {
+		a.shown = append(a.shown, v.String()+" "+time.Now().Format("15:04:05.000")+" "+explain)
 	}
 }
 
@@ -91,7 +99,14 @@ func (a *Account) Done() (done, failed int) {
 func (a *Account) Bad() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.bad)
+	return slices.Clone(a.shown)
+}
+
+// Oldest is how long the stalest value had been replaced when it was read.
+func (a *Account) Oldest() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.oldest
 }
 
 // Failures are those since a moment, reads or writes, oldest first.

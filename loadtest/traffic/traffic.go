@@ -143,11 +143,10 @@ func (r *Running) read(c *client, key int) {
 		return
 	}
 	verdict := read.Judge(value, hit)
-	explain := ""
+	r.account.read(time.Now(), verdict, hit)
 	if verdict == ledger.Stale || verdict == ledger.Wrong {
-		explain = fmt.Sprintf("%s (from target %d)", read.Explain(value), c.target)
+		r.account.bad(verdict, read.Age(value), fmt.Sprintf("%s (from target %d)", read.Explain(value), c.target))
 	}
-	r.account.read(time.Now(), verdict, hit, explain)
 	if !hit && r.plan.Refill {
 		r.write(c, key, false)
 	}
