@@ -94,8 +94,16 @@ func epochOf(word uint64) uint64 {
 // is on its way. Fills do not change it.
 func (t *Table) Now(hash uint64) uint64 { return epochOf(t.word(hash).Load()) }
 
-// Began says that a write of a key is about to be sent.
-func (t *Table) Began(hash uint64) { t.word(hash).Add(oneWrite) }
+// Began says that a write of a key is about to be sent. The mark is for [Table.Alone].
+func (t *Table) Began(hash uint64) (mark uint64) { return t.word(hash).Add(oneWrite) }
+
+// Alone reports, between a write's Began and its Ended, whether no other write of the key
+// has been on its way since. What several servers were told by two writes at once may
+// have reached them in different orders.
+func (t *Table) Alone(hash, mark uint64) bool {
+	now := t.word(hash).Load()
+	return mark&writeBits == oneWrite && now&^fillBits == mark&^fillBits
+}
 
 // Ended says that a write of a key was answered, and is called once for each Began. A
 // write whose fate is unknown has not ended while it might still reach the server.

@@ -149,3 +149,43 @@ func Absent(v Verb, reply []byte) bool {
 	}
 	return Missed(reply) || bytes.HasPrefix(reply, []byte("NOT_FOUND")) || bytes.HasPrefix(reply, []byte("NF"))
 }
+
+// AppendStore appends a request that stores unconditionally what a whole request of a verb
+// stores if its condition holds, for at most limit seconds. It reports false, and appends
+// nothing, for a request that does not tell the item whole. Unix is the time in seconds.
+func AppendStore(dst []byte, v Verb, raw []byte, limit, unix int64) ([]byte, bool) {
+	switch v {
+	case Set:
+		return CapExpiry(dst, v, raw, limit, unix), true
+	case MetaSet:
+		return appendMetaStore(dst, raw, limit, unix)
+	case Add, Replace, Cas:
+	default:
+		return dst, false
+	}
+	end := bytes.IndexByte(raw, '\n') + 1
+	var words wordList
+	words.split(bytes.TrimRight(raw[:end], "\r\n"))
+	exptime, _ := ParseInt(words.w[3])
+	dst = append(append(append(dst, "set "...), words.w[1]...), ' ')
+	dst = append(append(dst, words.w[2]...), ' ')
+	dst = strconv.AppendInt(dst, capped(exptime, limit, unix), 10)
+	dst = append(append(append(dst, ' '), words.w[4]...), "\r\n"...)
+	return append(dst, raw[end:]...), true
+}
+
+var storeFlags = letters("FTbOkcsS") // say nothing but what is stored
+
+// appendMetaStore passes on an ms that is a plain set.
+func appendMetaStore(dst, raw []byte, limit, unix int64) ([]byte, bool) {
+	end := bytes.IndexByte(raw, '\n')
+	_, rest := NextWord(bytes.TrimSuffix(raw[:end], []byte{'\r'}))
+	_, rest = NextWord(rest)
+	_, rest = NextWord(rest)
+	for word, rest := NextWord(rest); len(word) > 0; word, rest = NextWord(rest) {
+		if letterBit(word[0])&storeFlags == 0 {
+			return dst, false
+		}
+	}
+	return CapExpiry(dst, MetaSet, raw, limit, unix), true
+}

@@ -7,12 +7,13 @@ import (
 	"cacherouter/memproto"
 )
 
-// cleaning deletes a key on the servers that may hold an older item than the one that
-// was written. The client is answered when that is done.
+// cleaning deletes a key on the servers that may hold an older item than the one that was
+// written, or stores the new one there. The client is answered when that is done, or
+// before if it may be.
 type cleaning struct {
 	w      *worker
-	q      *request
-	reply  []byte // for the client
+	q      *request // nil when it has been answered
+	reply  []byte   // for the client
 	sweeps []sweep
 	passed []*node // were passed over when the write was placed
 	left   int
@@ -20,14 +21,26 @@ type cleaning struct {
 	// refilled says that a copy may have come to the home after the write.
 	refilled bool
 	line     []byte
+
+	// What is left of the write.
+	hash  uint64
+	key   []byte
+	coded bool
+	node  *node
+	mark  uint64
+	began bool
+
+	spread    []byte // what stores the new item; empty if it is not known
+	spreading bool
 }
 
-// sweep is the deletion on one server.
+// sweep is what is done on one server.
 type sweep struct {
 	call backend.Call
 	c    *cleaning
 	node *node
 	must bool // the write is in doubt when this fails
+	copy bool // the server is to hold a copy
 }
 
 // cleaning returns the request's cleaning, which is made when first asked for.
@@ -40,20 +53,13 @@ func (q *request) cleaning() *cleaning {
 }
 
 // add notes a server to clean, once.
-func (c *cleaning) add(n *node, must bool) {
-	if n == c.q.node {
-		return
-	}
+func (c *cleaning) add(n *node, must bool) *sweep {
 	for i := range c.sweeps {
-		if c.sweeps[i].node == n {
-			c.sweeps[i].must = c.sweeps[i].must || must
-			return
+		if s := &c.sweeps[i]; s.node == n {
+			s.must = s.must || must
+			return s
 		}
 	}
-	c.push(n, must)
-}
-
-func (c *cleaning) push(n *node, must bool) {
 	if len(c.sweeps) < cap(c.sweeps) {
 		c.sweeps = c.sweeps[:len(c.sweeps)+1] // whose calls keep their buffers
 	} else {
@@ -61,6 +67,14 @@ func (c *cleaning) push(n *node, must bool) {
 	}
 	s := &c.sweeps[len(c.sweeps)-1]
 	s.c, s.node, s.must = c, n, must
+	return s
+}
+
+// addOther is add for a server that is not the one that takes the write.
+func (c *cleaning) addOther(n *node, must bool) {
+	if n != c.q.node {
+		c.add(n, must)
+	}
 }
 
 // start begins with the reply to the write, which is kept. Copies that are being made
@@ -68,47 +82,77 @@ func (c *cleaning) push(n *node, must bool) {
 func (c *cleaning) start(reply []byte) {
 	c.reply = append(c.reply[:0], reply...)
 	w, q := c.w, c.q
-	if q.version != w.r.version.Load() { // those that were passed over may serve again
+	c.hash, c.coded, c.node, c.mark = q.hash, q.coded, q.node, q.mark
+	c.key = append(c.key[:0], q.key...)
+	c.began, q.began = q.began, false
+	if !q.unmoved() { // those that were passed over may serve again
 		for _, n := range c.passed {
 			c.add(n, true)
 		}
 	}
 	if w.epochs.Fills(q.hash) {
 		c.refilled = deletes(q.verb) || w.table.Before != nil
-		w.holds.keep(w, func() bool {
-			if w.epochs.Fills(q.hash) {
-				return false
-			}
-			c.sweep()
-			return true
-		})
-		return
 	}
-	c.sweep()
+	if w.r.cfg.AnswerEarly && c.mayBeLate() {
+		q.clean, c.q = nil, nil
+		q.conclude(c.reply)
+	}
+	w.holds.keep(w, func() bool {
+		if w.epochs.Fills(c.hash) {
+			return false
+		}
+		c.sweep()
+		return true
+	})
 }
 
-// sweep sends the deletions.
+// mayBeLate reports whether the client may be answered before the cleaning is done: if
+// it is all about copies, which are not read before that.
+func (c *cleaning) mayBeLate() bool {
+	for i := range c.sweeps {
+		if !c.sweeps[i].copy {
+			return false
+		}
+	}
+	return !c.refilled
+}
+
+// sweep stores the copies, or sends the deletions. Copies are stored only while no other
+// write is on its way: it could reach the servers in another order.
 func (c *cleaning) sweep() {
-	w, q := c.w, c.q
+	w := c.w
+	c.spreading = len(c.spread) > 0 && c.began && w.epochs.Alone(c.hash, c.mark)
 	if c.refilled { // the home may have got an older item after the write
-		c.push(q.node, true)
+		c.add(c.node, true)
 	}
 	var verb memproto.Verb
-	c.line, verb = memproto.AppendDelete(c.line[:0], q.key, q.coded)
+	c.line, verb = memproto.AppendDelete(c.line[:0], c.key, c.coded)
 	c.left = 1 // held while some are not sent yet, as one may fail at once
 	for i := range c.sweeps {
 		s := &c.sweeps[i]
 		switch {
 		case s.node.Retired():
 		case !s.must && !s.node.answers():
-			w.uncleaned(s.node, q.hash, q.key)
+			w.uncleaned(s.node, c.hash, c.key)
+		case c.spreading && s.copy:
+			c.left++
+			w.stats.Spread++
+			w.errand(s.node, &s.call, s, c.spreadVerb(), c.hash, c.spread)
 		default:
 			c.left++
 			w.stats.Cleaned++
-			w.errand(s.node, &s.call, s, verb, q.hash, c.line)
+			w.errand(s.node, &s.call, s, verb, c.hash, c.line)
 		}
 	}
 	c.arrived()
+}
+
+// spreadVerb returns the verb of what stores the new item.
+func (c *cleaning) spreadVerb() memproto.Verb {
+	if c.spread[0] == 'm' {
+		return memproto.MetaSet
+	}
+	return memproto.Set
 }
 
 func (s *sweep) Replied(_ *backend.Call, u memproto.Unit, _ []byte) bool {
@@ -127,7 +171,7 @@ func (s *sweep) Failed(*backend.Call, backend.Failure) {
 func (s *sweep) Restarted(*backend.Call) {}
 
 func (s *sweep) failed() {
-	s.c.w.uncleaned(s.node, s.c.q.hash, s.c.q.key)
+	s.c.w.uncleaned(s.node, s.c.hash, s.c.key)
 	s.c.failed = s.c.failed || s.must
 }
 
@@ -146,17 +190,29 @@ func (w *worker) uncleaned(n *node, hash uint64, key []byte) {
 // uncertain is said when a write was done but an old item may be left where it is read.
 var uncertain = []byte("SERVER_ERROR backend not cleaned\r\n")
 
-// arrived counts one reply less to wait for; with the last the client is answered.
+// arrived counts one reply less to wait for; with the last the client is answered, unless
+// another write came in between while copies were stored: then they go.
 func (c *cleaning) arrived() {
 	c.left--
 	if c.left > 0 {
 		return
 	}
-	q, reply := c.q, c.reply
+	w, q, reply := c.w, c.q, c.reply
+	if c.spreading && !w.epochs.Alone(c.hash, c.mark) {
+		c.spread = c.spread[:0]
+		c.sweep()
+		return
+	}
+	if c.began {
+		w.epochs.Ended(c.hash)
+	}
 	if c.failed {
 		reply = uncertain
 	}
-	q.ended()
+	if q == nil {
+		c.release()
+		return
+	}
 	q.conclude(reply)
 }
 
@@ -166,11 +222,10 @@ func (c *cleaning) release() {
 		c.sweeps[i].call.Reset()
 		c.sweeps[i] = sweep{call: c.sweeps[i].call}
 	}
-	reply := c.reply[:0]
-	if cap(reply) > keepReply {
-		reply = nil
-	}
 	w := c.w
-	*c = cleaning{reply: reply, sweeps: c.sweeps[:0], passed: c.passed[:0], line: c.line[:0]}
+	*c = cleaning{
+		reply: spare(c.reply), sweeps: c.sweeps[:0], passed: c.passed[:0],
+		key: c.key[:0], line: c.line[:0], spread: spare(c.spread),
+	}
 	w.cleanings.give(c)
 }

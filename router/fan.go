@@ -12,7 +12,6 @@ type fan struct {
 	parts   []*fanPart
 	left    int
 	merge   func(*fan) // calls finish
-	flushes bool       // the epochs know of it
 	// snapshots are those of all loops, if they were asked.
 	snapshots []Snapshot
 }

@@ -22,13 +22,7 @@ func (s *session) flush(r *memproto.Request, quiet bool, line []byte) {
 		}
 	}
 	f.begin()
-	if w.epochs == nil {
-		f.ask(line)
-		f.arrived()
-		return
-	}
 	w.epochs.BeganAll()
-	f.flushes = true
 	w.holds.keep(w, func() bool { // copies that are on their way must not come after it
 		if w.epochs.FillsAny() {
 			return false
@@ -58,15 +52,11 @@ func mergeFlush(f *fan) {
 			reply = p.reply
 		}
 	}
-	switch {
-	case !f.flushes:
-	case reply == nil:
-		w.epochs.EndedAll()
-	default: // some may yet do it
+	if reply != nil { // some may yet do it
 		w.holds.doubtAll(w)
+		f.finish(reply)
+		return
 	}
-	if reply == nil {
-		reply = []byte("OK\r\n")
-	}
-	f.finish(reply)
+	w.epochs.EndedAll()
+	f.finish([]byte("OK\r\n"))
 }

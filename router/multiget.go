@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"cacherouter/backend"
+	"cacherouter/bounded"
 	"cacherouter/memproto"
 )
 
@@ -49,9 +50,11 @@ type gather struct {
 // askedKey is one key of a window, and where its value is.
 type askedKey struct {
 	key      []byte
-	part     *part // nil if it is asked for by itself
-	more     bool  // a miss is not the last word
-	from, to int   // the VALUE block in the part's values, or the gather's; empty on a miss
+	part     *part  // nil if it is asked for by itself
+	more     bool   // a miss is not the last word
+	copy     bool   // a copy was asked
+	token    uint64 // the key's epoch from before that
+	from, to int    // the VALUE block in the part's values, or the gather's; empty on a miss
 }
 
 // part is the share of one server and lane in a window.
@@ -61,6 +64,7 @@ type part struct {
 	lane   backend.Lane
 	route  int // place in worker.routes
 	call   backend.Call
+	charge charge
 	line   []byte
 	asked  []int // places in gather.asked
 	next   int   // the first of asked that can still be answered
@@ -107,12 +111,14 @@ func (g *gather) ask() {
 func (g *gather) add(key []byte) {
 	w := g.w
 	hash := w.table.hash(key)
-	n, more := g.home(hash)
-	if more {
+	w.touch(hash, key, false)
+	n, a := g.home(hash)
+	a.key = key
+	if a.more {
 		g.request.step()
 	}
 	if n == nil { // see alone
-		g.asked = append(g.asked, askedKey{key: key, more: true})
+		g.asked = append(g.asked, a)
 		return
 	}
 	lane := n.LaneOf(hash, 0)
@@ -128,28 +134,50 @@ func (g *gather) add(key []byte) {
 	p.line = append(append(p.line, ' '), key...)
 	n.Claim(&p.call, lane, hash)
 	p.asked = append(p.asked, len(g.asked))
-	g.asked = append(g.asked, askedKey{key: key, part: p, more: more})
+	a.part = p
+	g.asked = append(g.asked, a)
 }
 
-// home returns the server that is asked for a key in company, and whether a miss may be
-// asked of another one; nil for a key that has to be asked for by itself.
-func (g *gather) home(hash uint64) (n *node, more bool) {
+// home returns the server that is asked for a key in company, and what is to be known of
+// it later; no server for a key that has to be asked for by itself.
+func (g *gather) home(hash uint64) (n *node, a askedKey) {
 	w := g.w
-	if w.plain {
-		return w.nodes[w.pick(hash)[0]], false
-	}
 	picks := w.pick(hash)
-	n = w.nodes[picks[w.readRank(picks, nil)]]
+	if w.plain {
+		return w.nodes[picks[0]], a
+	}
+	picks = picks[w.readRank(picks, nil):]
+	n = w.nodes[picks[0]]
+	old := w.before(hash)
+	a.more = old != nil && old != n
+	alone := false
 	switch {
 	case g.touches():
-		if old := w.before(hash); !n.use.well() || old != nil && old != n {
-			return nil, true
-		}
+		alone = a.more || !n.use.well()
 	case n.use.Reads != ReadHere && n.use.Writes == WriteHere:
-		return nil, true
+		alone = true
+	case g.verb != memproto.Get:
+	case w.balancer != nil:
+		n = g.copyOf(hash, picks, &a)
+	default:
+		alone = w.spills(hash) && w.isFull(n)
 	}
-	old := w.before(hash)
-	return n, old != nil && old != n
+	if alone {
+		return nil, askedKey{more: true}
+	}
+	return n, a
+}
+
+// copyOf returns the server that is asked for a key in a pool with copies.
+func (g *gather) copyOf(hash uint64, picks []int, a *askedKey) *node {
+	w := g.w
+	a.more = true // a home that lost its memory finds it at the copies
+	if a.token = w.epochs.Now(hash); a.token == 0 {
+		return w.nodes[picks[0]]
+	}
+	rank := w.choose(picks)
+	a.copy = rank > 0
+	return w.nodes[picks[rank]]
 }
 
 // touches reports whether the values are not only asked for.
@@ -167,6 +195,7 @@ func (p *part) send() {
 	p.call.Owner = p
 	p.call.Verb = p.gather.verb
 	p.call.Repeatable = true
+	p.gather.w.load(&p.charge, p.node, bounded.Cost(0, len(p.asked)))
 	p.node.Send(&p.call, p.lane, p.line)
 }
 
@@ -178,6 +207,7 @@ func (p *part) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
 	case u.Fault:
 		p.gather.fault = append(p.gather.fault[:0], b...)
 	}
+	p.gather.w.unload(&p.charge, false)
 	p.gather.arrived()
 	return true
 }
@@ -200,6 +230,7 @@ func (p *part) value(b []byte) bool {
 }
 
 func (p *part) Failed(_ *backend.Call, f backend.Failure) {
+	p.gather.w.unload(&p.charge, true)
 	if fast := f == backend.Refused || f == backend.Lost; fast && p.gather.w.r.cfg.Membership != nil {
 		p.failed = true
 	} else {

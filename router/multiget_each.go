@@ -49,14 +49,34 @@ func (g *gather) askOne(i int) {
 	case memproto.Gat, memproto.Gats:
 		kind = memproto.Changes
 	}
-	q.about(a.key, false, g.verb, kind)
+	q.of(a.key, false, g.verb, kind)
 	q.call.Repeatable, q.repeatable = true, true
 	w.line = append(append(w.line[:0], bytes.TrimRight(g.prefix, " ")...), ' ')
 	w.line = append(append(w.line, a.key...), "\r\n"...)
-	if a.part != nil && a.part.failed {
+	switch {
+	case a.part == nil:
+	case a.part.failed:
 		q.avoid = a.part.node
+	case a.copy && !a.part.node.Retired():
+		q.missedAt(a.part.node, a.token, w.line)
+		return
 	}
 	q.submit(w.line)
+}
+
+// missedAt asks the home for an item that a copy missed.
+func (q *request) missedAt(copy *node, token uint64, raw []byte) {
+	w := q.w
+	picks := w.pick(q.hash)
+	home := w.nodes[picks[w.readRank(picks, nil)]]
+	q.token = token
+	q.from.add(copy)
+	q.from.add(home)
+	q.from.at, q.from.copies = 1, 1
+	q.node = home
+	w.load(&q.charge, home, 1)
+	q.fill = q.startRefill(home)
+	q.send(raw)
 }
 
 // answered takes the reply to one key.

@@ -14,6 +14,9 @@ type standing struct {
 	// distrusted is until when no copy on the server may be read, on the router's clock: a
 	// copy that should have been deleted may still be there.
 	distrusted atomic.Int64
+	// failedOver is when a write last went to another server in its place, on the router's
+	// clock; 0 if none did. What was written there may live on for a while.
+	failedOver atomic.Int64
 }
 
 // distrust keeps copies on the server from being read until a time on the router's clock.
@@ -42,6 +45,13 @@ func (s *Server) identity() identity { return identity{s.Name, s.Address} }
 // well reports whether nothing need be known of the server but where it is.
 func (s *Server) well() bool {
 	return *s == Server{Name: s.Name, Address: s.Address}
+}
+
+// lingers reports whether what was written elsewhere in the server's place may still be
+// there.
+func (w *worker) lingers(n *node) bool {
+	at := n.standing.failedOver.Load()
+	return at != 0 && w.now()-time.Duration(at) < w.r.cfg.FailoverTTL+w.r.copyMargin()
 }
 
 // answers reports whether it makes sense to ask the server for anything.

@@ -49,6 +49,7 @@ func (q *request) askNext() {
 	}
 	q.from.at++
 	q.node = q.from.nodes[q.from.at]
+	q.w.load(&q.charge, q.node, 1)
 	q.fill = q.startRefill(q.node)
 	q.send(q.call.Raw())
 }
@@ -134,6 +135,7 @@ func (q *request) pull(b []byte) {
 	q.from.add(q.old)
 	q.from.at = 1
 	q.node = q.old
+	w.load(&q.charge, q.node, 1)
 	w.line, q.call.Verb = memproto.AppendGet(w.line[:0], q.key, q.coded)
 	q.call.Repeatable = true
 	if q.fill = q.startRefill(q.old); q.fill != nil {

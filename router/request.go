@@ -12,7 +12,7 @@ type request struct {
 	call    backend.Call
 	node    *node // where the call is
 	hash    uint64
-	key     []byte // as the servers know it; only if anything may be copied
+	key     []byte // as the servers know it
 	coded   bool   // the key is sent in base64
 	verb    memproto.Verb
 	kind    memproto.Kind
@@ -26,15 +26,19 @@ type request struct {
 	reply   []byte              // what waits to be sent
 	binary  memproto.BinaryCall // of a client of the binary protocol
 	next    *request
+	charge  charge // what it counts for at node
 
 	// Of a read.
 	from  sources
-	token uint64  // the key's epoch from before it was sent
-	avoid *node   // has failed it
-	fill  *refill // waits for the reply
+	token uint64 // the key's epoch from before it was sent
+	avoid *node  // has failed it
+	// homely says that only the home is asked.
+	homely bool
+	fill   *refill // waits for the reply
 
 	// Of a write.
 	began   bool      // the epochs know of it
+	mark    uint64    // from when they were told
 	version uint64    // of the table that it was placed with
 	clean   *cleaning // what follows it; nil if nothing does
 
@@ -93,11 +97,15 @@ func (q *request) dispatch(r *memproto.Request) {
 // about says what the request is about. The key is as servers know it; coded says that
 // it is sent in base64.
 func (q *request) about(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
+	q.of(key, coded, v, k)
+	q.w.touch(q.hash, key, k == memproto.Changes)
+}
+
+// of is about for a key that was counted.
+func (q *request) of(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
 	q.hash = q.w.table.hash(key)
 	q.coded, q.verb, q.kind = coded, v, k
-	if q.w.epochs != nil {
-		q.key = append(q.key[:0], key...)
-	}
+	q.key = append(q.key[:0], key...)
 	q.call.Owner = q
 	q.call.Verb = v
 	q.call.Whole = true
@@ -138,6 +146,7 @@ func (s *session) forget(r *memproto.Request) {
 
 // Replied takes a server's reply.
 func (q *request) Replied(_ *backend.Call, _ memproto.Unit, b []byte) bool {
+	q.w.unload(&q.charge, false)
 	switch {
 	case q.pulling:
 		q.pulledItem(b)
@@ -151,6 +160,7 @@ func (q *request) Replied(_ *backend.Call, _ memproto.Unit, b []byte) bool {
 
 // Failed takes word that a server did not reply.
 func (q *request) Failed(_ *backend.Call, f backend.Failure) {
+	q.w.unload(&q.charge, true)
 	switch {
 	case q.pulling:
 		q.pullFailed()
@@ -168,6 +178,7 @@ func (q *request) Restarted(*backend.Call) {}
 func (q *request) conclude(b []byte) {
 	if q.parent == nil && q.w.stats.count(q.verb, b) {
 		q.node.Saw(q.hash, len(b))
+		q.w.moved(q.hash, q.key, len(b))
 	}
 	q.finish(b)
 }

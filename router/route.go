@@ -26,6 +26,10 @@ func (t *Table) reachOf() int {
 	if ill > 0 {
 		reach++ // beside the one that takes the writes, one to read from
 	}
+	if t.Bound != nil && t.Spill != SpillNone {
+		reach += t.Bound.Depth()
+	}
+	reach += max(0, t.Copies-1)
 	return max(1, min(reach, len(t.Servers)))
 }
 
@@ -60,10 +64,12 @@ func (w *worker) readRank(picks []int, avoid *node) int {
 	return 0
 }
 
+const maxSources = 3
+
 // sources are the servers that a read is asked of, one after the other until one has the
 // item. What a later one has is copied to those before it.
 type sources struct {
-	nodes [3]*node
+	nodes [maxSources]*node
 	n, at uint8
 	// copies is how many of the first hold copies, which must not live long.
 	copies uint8
@@ -74,37 +80,86 @@ func (s *sources) add(n *node) {
 	s.n++
 }
 
+// has reports whether a server is one of them.
+func (s *sources) has(n *node) bool {
+	for _, x := range s.nodes[:s.n] {
+		if x == n {
+			return true
+		}
+	}
+	return false
+}
+
 // more reports whether a miss can be asked of another server.
 func (s *sources) more() bool { return s.at+1 < s.n }
 
-// route works out where a read goes.
+// route works out where a read goes, and charges the first server for it.
 func (q *request) route() {
 	w := q.w
 	q.from, q.old = sources{}, nil
 	if w.plain && q.avoid == nil {
-		q.from.add(w.nodes[w.pick(q.hash)[0]])
+		n := w.nodes[w.pick(q.hash)[0]]
+		q.from.add(n)
+		w.load(&q.charge, n, 1)
 		return
 	}
 	w.picks = w.table.Picker.Pick(w.picks[:0], q.hash, max(w.reach, 2))
-	picks := w.picks
-	rank := w.readRank(picks, q.avoid)
-	home := w.nodes[picks[rank]]
+	rank := w.readRank(w.picks, q.avoid)
+	picks := w.picks[rank:]
+	home := w.nodes[picks[0]]
 	q.token = w.epochs.Now(q.hash)
-	copyable := q.kind == memproto.Copyable
 	// While a write of the key is on its way only its home is sure to have it.
-	if !w.readable(home) && copyable && q.token != 0 {
-		if c := w.copyOf(picks[rank+1:]); c != nil {
-			q.from.add(c)
-			q.from.copies = 1
-		}
+	if q.kind == memproto.Copyable && q.token != 0 && !q.homely {
+		q.routeCopy(picks)
+	} else {
+		w.load(&q.charge, home, 1)
+		q.from.add(home)
 	}
-	q.from.add(home)
 	switch old := w.before(q.hash); {
-	case old == nil || old == home:
-	case copyable:
+	case old == nil || q.from.has(old):
+	case q.kind == memproto.Copyable && q.from.n < maxSources:
 		q.from.add(old)
 	default:
 		q.old = old
+	}
+}
+
+// routeCopy works out where a read goes that a copy can answer.
+func (q *request) routeCopy(picks []int) {
+	w := q.w
+	home := w.nodes[picks[0]]
+	rank := 0
+	switch {
+	case !w.readable(home):
+		if c := w.copyOf(picks[1:]); c != nil {
+			q.from.add(c)
+			q.from.copies = 1
+			w.load(&q.charge, c, 1)
+			q.from.add(home)
+			return
+		}
+		w.load(&q.charge, home, 1)
+	case w.balancer != nil:
+		rank = w.choose(picks)
+		w.load(&q.charge, w.nodes[picks[rank]], 1)
+	case w.spills(q.hash):
+		if rank = w.roomFor(&q.charge, picks); rank > 0 {
+			w.stats.Spilled++
+		}
+	default:
+		w.load(&q.charge, home, 1)
+	}
+	if rank > 0 {
+		q.from.add(w.nodes[picks[rank]])
+		q.from.copies = 1
+		q.from.add(home)
+		return
+	}
+	q.from.add(home)
+	if w.table.Copies > 1 { // a home that lost its memory finds it at the copies
+		if c := w.copyOf(picks[1:min(len(picks), w.table.Copies)]); c != nil {
+			q.from.add(c)
+		}
 	}
 }
 

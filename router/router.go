@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cacherouter/epoch"
+	"cacherouter/hotkey"
 	"cacherouter/reactor"
 
 	"golang.org/x/sync/errgroup"
@@ -31,9 +32,14 @@ type Config struct {
 	Table *Table
 	// Membership hears of the servers; nil means that nobody wants to.
 	Membership Membership
+	// HotKeys counts keys and finds those that are hot; nil means that nobody does.
+	HotKeys *hotkey.Config
 	// FailoverTTL bounds the time to live of what is written in place of a server that is
 	// away; 0 means DefaultFailoverTTL.
 	FailoverTTL time.Duration
+	// AnswerEarly answers a write to a pool with copies when the home has done it, and not
+	// when all copies are the same. Reads go to the home until they are.
+	AnswerEarly bool
 	// Version is what the version command says, n.n.n; empty means DefaultVersion.
 	Version string
 	// FlushAll lets clients flush all servers.
@@ -149,8 +155,9 @@ type Router struct {
 	workers []*worker
 	loops   []*reactor.Loop
 
-	epochs  *epoch.Table // nil if nothing is ever copied
+	epochs  *epoch.Table
 	copies  *copyMarks
+	heat    *heat         // nil if keys are not counted
 	version atomic.Uint64 // of the table
 
 	mu        sync.Mutex
@@ -165,10 +172,7 @@ func New(c Config) (*Router, error) {
 	if c.Table == nil || len(c.Table.Servers) == 0 {
 		return nil, errors.New("cannot route without servers")
 	}
-	r := &Router{cfg: c, started: time.Now(), copies: newCopyMarks()}
-	if c.Membership != nil {
-		r.epochs = epoch.New(0)
-	}
+	r := &Router{cfg: c, started: time.Now(), epochs: epoch.New(0), copies: newCopyMarks()}
 	for range c.Loops {
 		l, err := reactor.NewLoop(reactor.Config{Portable: c.Portable, Spare: c.Spare})
 		if err != nil {
@@ -176,6 +180,12 @@ func New(c Config) (*Router, error) {
 		}
 		r.loops = append(r.loops, l)
 		r.workers = append(r.workers, newWorker(r, l))
+	}
+	if c.HotKeys != nil {
+		var err error
+		if r.heat, err = newHeat(*c.HotKeys, r.workers); err != nil {
+			return nil, err
+		}
 	}
 	r.SetTable(c.Table)
 	return r, nil
@@ -186,6 +196,9 @@ func (r *Router) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, l := range r.loops {
 		g.Go(func() error { return l.Run(ctx) })
+	}
+	if r.heat != nil {
+		g.Go(func() error { return r.watchHeat(ctx) })
 	}
 	return g.Wait()
 }
@@ -231,6 +244,9 @@ func (r *Router) SetTable(t *Table) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.table = t
+	if r.heat != nil {
+		r.heat.collector.SetServers(len(t.Servers))
+	}
 	standings := make(map[identity]*standing)
 	for i := range t.Servers {
 		id := t.Servers[i].identity()

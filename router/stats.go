@@ -25,8 +25,10 @@ type Stats struct {
 	Redirected uint64 // reads that failed at their home and were asked of the next candidate
 	FailedOver uint64 // writes to the next candidate of a server that is away
 	Unwritable uint64 // writes refused as their home cannot be reached and was not given up
+	Spilled    uint64 // reads that went to a candidate as the home was full
 	Copied     uint64 // items copied from one server to another
 	Overtaken  uint64 // copies not made as a write came in between
+	Spread     uint64 // copies stored together with their home
 	Pulled     uint64 // items looked for where they lived before
 	Cleaned    uint64 // deletions of what a write has left elsewhere
 	Uncleaned  uint64 // those that failed; the server is not trusted for a while
@@ -76,8 +78,10 @@ func (st *Stats) add(o *Stats) {
 	st.Redirected += o.Redirected
 	st.FailedOver += o.FailedOver
 	st.Unwritable += o.Unwritable
+	st.Spilled += o.Spilled
 	st.Copied += o.Copied
 	st.Overtaken += o.Overtaken
+	st.Spread += o.Spread
 	st.Pulled += o.Pulled
 	st.Cleaned += o.Cleaned
 	st.Uncleaned += o.Uncleaned

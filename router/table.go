@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"cacherouter/backend"
+	"cacherouter/balance"
+	"cacherouter/bounded"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -77,7 +79,30 @@ type Table struct {
 	After Picker
 	// Hash is the key hash that Picker wants; nil means xxhash64.
 	Hash func(key []byte) uint64
+	// Bound counts what is in flight at each of Servers, in their order, and says when a
+	// home is full; nil means that homes take all. A read of a full home's key goes to one
+	// of the next candidates, if Spill allows.
+	Bound *bounded.Bound
+	Spill Spill
+	// Copies is on how many servers each item lives, its home included; 0 means 1. Writes
+	// go to all of them, reads to the one that Balance chooses, whose Weights are those of
+	// Servers.
+	Copies  int
+	Balance balance.Config
 }
+
+// Spill says which keys may be read from elsewhere when their home is full.
+type Spill uint8
+
+// The kinds of spill.
+const (
+	// SpillNone: no key.
+	SpillNone Spill = iota
+	// SpillHot: keys that are hot. Others gain nothing, as nobody asks for their copies.
+	SpillHot
+	// SpillAny: any key.
+	SpillAny
+)
 
 // Membership is told how servers do and what they miss. Its methods are called on all
 // loops and must not wait.

@@ -1,10 +1,13 @@
 package router
 
 import (
+	"slices"
 	"time"
 
 	"cacherouter/backend"
+	"cacherouter/balance"
 	"cacherouter/epoch"
+	"cacherouter/hotkey"
 	"cacherouter/memproto"
 	"cacherouter/reactor"
 )
@@ -28,6 +31,10 @@ type worker struct {
 	picks     []int                  // of the key at hand
 	one       []int                  // its home in another placement
 	many      []int                  // all that may hold copies of it
+	ranks     []int                  // of those that may be read
+	copies    []int                  // those themselves
+	balancer  *balance.Balancer      // nil unless there are copies to choose among
+	counter   *hotkey.Counter        // nil if keys are not counted
 	keyBuf    [memproto.MaxKey + 8]byte
 	scratch   []byte // the request at hand in the form a server gets
 	line      []byte // a line of our own
@@ -90,9 +97,8 @@ func (w *worker) adopt(t *Table, standings map[identity]*standing) {
 	for _, n := range w.nodes {
 		old[n.use.identity()] = n
 	}
+	w.balanceFor(t)
 	w.table = t
-	w.reach = t.reachOf()
-	w.plain = w.reach == 1 && t.Before == nil && t.After == nil
 	w.nodes = make([]*node, len(t.Servers))
 	for i, s := range t.Servers {
 		id := s.identity()
@@ -108,6 +114,7 @@ func (w *worker) adopt(t *Table, standings map[identity]*standing) {
 	for _, n := range old {
 		n.Retire()
 	}
+	w.simplify()
 	w.routes = make([]*part, len(t.Servers)*int(backend.NumLanes))
 }
 
@@ -133,8 +140,22 @@ func (w *worker) backendConfig(s Server, h *backend.Health) backend.Config {
 	}
 }
 
+// simplify finds out whether the placement alone says where keys go.
+func (w *worker) simplify() {
+	t := w.table
+	w.reach = t.reachOf()
+	lingering := slices.ContainsFunc(w.nodes, w.lingers)
+	if lingering {
+		w.reach = min(max(w.reach, 3), len(t.Servers))
+	}
+	w.plain = w.reach == 1 && !lingering && t.After == nil && (t.Before == nil || !w.loop.Now().Before(t.Until))
+}
+
 // tellLag tells how busy the loop is, now and then.
 func (w *worker) tellLag() {
+	if !w.plain {
+		w.simplify()
+	}
 	w.r.cfg.Membership.Lag(w.loop.Longest())
 	w.loop.Set(&w.laggard, w.loop.Now().Add(lagEvery))
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cacherouter/backend"
+	"cacherouter/bounded"
 	"cacherouter/memproto"
 )
 
@@ -32,8 +33,13 @@ func (q *request) write(raw []byte) {
 		raw = w.failOver(q, picks[:rank], raw)
 	}
 	q.cleanCopies()
+	if w.table.Copies > 1 {
+		q.spreadOver(picks[rank:], raw)
+	}
+	w.load(&q.charge, q.node, bounded.Cost(len(raw), 1))
 	if stores(q.verb) {
 		q.node.Saw(q.hash, len(raw))
+		w.moved(q.hash, q.key, len(raw))
 	}
 	q.send(raw)
 }
@@ -49,11 +55,9 @@ var unwritable = []byte("SERVER_ERROR backend unreachable, and not yet given up\
 
 // began says that a write of the key is on its way.
 func (w *worker) began(q *request) {
-	if w.epochs != nil {
-		w.epochs.Began(q.hash)
-		q.began = true
-		q.version = w.r.version.Load()
-	}
+	q.mark = w.epochs.Began(q.hash)
+	q.began = true
+	q.version = w.r.version.Load()
 }
 
 // ended says that the write is over.
@@ -72,6 +76,7 @@ func (w *worker) failOver(q *request, passed []int, raw []byte) []byte {
 	c := q.cleaning()
 	for _, i := range passed {
 		n := w.nodes[i]
+		n.standing.failedOver.Store(int64(w.now()))
 		c.passed = append(c.passed, n)
 		w.missed(n, q.hash, q.key)
 		if n.use.Clean {
@@ -96,9 +101,9 @@ func (w *worker) missed(n *node, hash uint64, key []byte) {
 // the write.
 func (q *request) cleanOthers(picks []int, rank int) {
 	w := q.w
-	if home := w.nodes[picks[rank]]; home.use.Moved || home.use.Reads != ReadHere {
+	if home := w.nodes[picks[rank]]; home.use.Moved || home.use.Reads != ReadHere || w.lingers(home) {
 		for _, i := range picks[rank+1 : min(rank+3, len(picks))] {
-			q.cleaning().add(w.nodes[i], false)
+			q.cleaning().addOther(w.nodes[i], false)
 		}
 	}
 	if w.table.Before != nil && w.loop.Now().Before(w.table.Until) {
@@ -113,22 +118,30 @@ func (q *request) cleanOthers(picks []int, rank int) {
 func (q *request) cleanHome(p Picker) {
 	w := q.w
 	w.one = p.Pick(w.one[:0], q.hash, 1)
-	if n := w.nodes[w.one[0]]; n != q.node {
-		q.cleaning().add(n, false)
-	}
+	q.cleaning().addOther(w.nodes[w.one[0]], false)
 }
 
 // cleanCopies notes the servers on which this router may have put copies lately: some of
 // the candidates that come next.
 func (q *request) cleanCopies() {
 	w := q.w
-	if w.epochs == nil || !w.r.copies.any(q.hash, w.now(), copyTTL*time.Second+w.r.copyMargin()) {
+	if !w.r.copies.any(q.hash, w.now(), copyTTL*time.Second+w.r.copyMargin()) {
 		return
 	}
 	w.many = w.table.Picker.Pick(w.many[:0], q.hash, maxReach)
 	for _, i := range w.many {
-		q.cleaning().add(w.nodes[i], false)
+		q.cleaning().addOther(w.nodes[i], false)
 	}
+}
+
+// spreadOver notes the servers that hold copies of the key in a pool with copies, and what
+// stores the new item there if the request tells it whole.
+func (q *request) spreadOver(picks []int, raw []byte) {
+	w, c := q.w, q.cleaning()
+	for _, i := range picks[1:min(len(picks), w.table.Copies)] {
+		c.add(w.nodes[i], false).copy = true
+	}
+	c.spread, _ = memproto.AppendStore(c.spread[:0], q.verb, raw, copyTTL, w.loop.Now().Unix())
 }
 
 // wrote takes the reply to a write.
@@ -149,7 +162,7 @@ func (q *request) wrote(b []byte) {
 // mayBeRefilled reports whether a copy that is on its way to the home of a deleted key may
 // come after the deletion.
 func (q *request) mayBeRefilled() bool {
-	return q.began && deletes(q.verb) && q.w.epochs.Fills(q.hash)
+	return deletes(q.verb) && q.w.epochs.Fills(q.hash)
 }
 
 func deletes(v memproto.Verb) bool { return v == memproto.Delete || v == memproto.MetaDelete }
@@ -157,7 +170,7 @@ func deletes(v memproto.Verb) bool { return v == memproto.Delete || v == memprot
 // unmoved reports whether the table is still the one that the write was placed with. If
 // it is not, servers that were passed over may serve again.
 func (q *request) unmoved() bool {
-	return !q.began || q.version == q.w.r.version.Load()
+	return q.version == q.w.r.version.Load()
 }
 
 // writeFailed cleans up after a write that got no answer. Unless it was never sent
@@ -166,7 +179,7 @@ func (q *request) unmoved() bool {
 func (q *request) writeFailed(f backend.Failure) {
 	w := q.w
 	reply := w.failureReply(q.verb, q.call.Raw(), f)
-	if !q.began || f == backend.Refused || f == backend.Busy || f == backend.Denied {
+	if f == backend.Refused || f == backend.Busy || f == backend.Denied {
 		q.ended()
 		q.finish(reply)
 		return

@@ -1,0 +1,118 @@
+package router
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"cacherouter/hotkey"
+)
+
+// heatEvery is the time between two looks at which keys are hot.
+const heatEvery = 100 * time.Millisecond
+
+// heat finds the hot keys of all loops.
+type heat struct {
+	collector *hotkey.Collector
+	samples   []*hotkey.Sample // one of each loop
+}
+
+// newHeat makes the loops count keys.
+func newHeat(c hotkey.Config, workers []*worker) (*heat, error) {
+	collector, err := hotkey.NewCollector(c)
+	if err != nil {
+		return nil, err
+	}
+	h := &heat{collector: collector}
+	for _, w := range workers {
+		w.counter = hotkey.NewCounter(rand.Uint64())
+		h.samples = append(h.samples, new(hotkey.Sample))
+	}
+	return h, nil
+}
+
+// watchHeat collects what the loops count, until the context ends.
+func (r *Router) watchHeat(ctx context.Context) error {
+	tick := time.NewTicker(heatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			r.collectHeat(ctx)
+		}
+	}
+}
+
+func (r *Router) collectHeat(ctx context.Context) {
+	var asked sync.WaitGroup
+	for i, w := range r.workers {
+		asked.Add(1)
+		if !w.loop.Post(func() {
+			w.counter.Sample(r.heat.samples[i], w.now())
+			asked.Done()
+		}) {
+			return // the loops end
+		}
+	}
+	all := make(chan struct{})
+	go func() { asked.Wait(); close(all) }()
+	select {
+	case <-all:
+	case <-ctx.Done():
+		return
+	}
+	for _, c := range r.heat.collector.Collect(r.heat.samples, time.Since(r.started)) {
+		level := slog.LevelInfo
+		if c.To > c.From {
+			level = slog.LevelWarn
+		}
+		r.cfg.Log.Log(ctx, level, "key heat", "key", strconv.QuoteToASCII(c.Key), "from", c.From.String(), "to", c.To.String(),
+			"rate", int(c.Rate), "share", float64(int(c.Share*1000))/1000, "bytes", int(c.Bytes))
+	}
+	if l, ok := r.heat.collector.Alert(); ok {
+		r.cfg.Log.Warn("large value", "value", l)
+	}
+}
+
+// HotKeys reports the k outstanding keys of all loops, nil if keys are not counted. Any
+// goroutine may call it.
+func (r *Router) HotKeys(k int) *hotkey.Report {
+	if r.heat == nil {
+		return nil
+	}
+	return r.heat.collector.Report(k)
+}
+
+// level returns how hot a key is.
+func (w *worker) level(hash uint64) hotkey.Level {
+	if w.r.heat == nil {
+		return hotkey.Cold
+	}
+	return w.r.heat.collector.Heat().Level(hash)
+}
+
+// hot reports whether a key is hot.
+func (w *worker) hot(hash uint64) bool { return w.level(hash) > hotkey.Cold }
+
+// touch counts a request on a key.
+func (w *worker) touch(hash uint64, key []byte, write bool) {
+	if w.counter == nil {
+		return
+	}
+	w.counter.Touch(hash, key)
+	if write {
+		w.counter.Wrote(hash)
+	}
+}
+
+// moved counts the bytes of a key's value.
+func (w *worker) moved(hash uint64, key []byte, n int) {
+	if w.counter != nil {
+		w.counter.Moved(hash, key, n)
+	}
+}
