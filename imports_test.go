@@ -66,6 +66,7 @@ var ours = []struct {
 	{"coalesce", "", "a flight does not know what flies in it"},
 	{"epoch", "", "what was written is told by hash; what a write is, others know"},
 	{"hotkey", "epoch", "counting keys needs bytes only, and what is kept needs to know of writes"},
+	{"refresh", "", "what a reply means for those who wait for it can be read without a connection"},
 	{"fresh", "", "watching a file for changes has nothing to do with caches"},
 	{"memproto", "", "the wire is bytes in, requests and replies out"},
 	{"reactor", "", "event loops know bytes, not memcached"},
