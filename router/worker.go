@@ -153,7 +153,7 @@ func (w *worker) simplify() {
 
 // tellLag tells how busy the loop is, now and then.
 func (w *worker) tellLag() {
-	if !w.plain {
+	if w.table != nil && !w.plain { // the first one comes when the loop already turns
 		w.simplify()
 	}
 	w.r.cfg.Membership.Lag(w.loop.Longest())

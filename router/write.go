@@ -69,8 +69,9 @@ func (q *request) ended() {
 }
 
 // failOver notes that the servers before the one that takes a write will miss it, and
-// returns the request with a bounded life. They are told before it is sent: until they
-// have forgotten the key none of them serves again.
+// returns the request with a bounded life. It is noted before it is sent: until they have
+// forgotten the key none of them serves again. One that answers already is made to forget
+// it at once, before the client is answered.
 func (w *worker) failOver(q *request, passed []int, raw []byte) []byte {
 	w.stats.FailedOver++
 	c := q.cleaning()
@@ -78,9 +79,10 @@ func (w *worker) failOver(q *request, passed []int, raw []byte) []byte {
 		n := w.nodes[i]
 		n.standing.failedOver.Store(int64(w.now()))
 		c.passed = append(c.passed, n)
-		w.missed(n, q.hash, q.key)
-		if n.use.Clean {
+		if n.use.Clean { // noted only if that fails, else there would be no end of it
 			c.add(n, true)
+		} else {
+			w.missed(n, q.hash, q.key)
 		}
 	}
 	w.capped = memproto.CapExpiry(w.capped[:0], q.verb, raw, int64(w.r.cfg.FailoverTTL/time.Second), w.loop.Now().Unix())
