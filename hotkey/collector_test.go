@@ -233,16 +233,6 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A million keys that are asked for once: none is hot, and none is followed for long.
-func TestScan(t *testing.T) {
-	s := newTraffic(t, 2, Config{Servers: 1000, MinShare: 0.001, MinRate: 1})
-	s.each = func() { s.noise(50_000) }
-	s.want(2*second, "")
-	if n := len(s.tracks); n > 2*2*maxNames {
-		t.Errorf("%d keys are followed", n)
-	}
-}
-
 func TestManyHotKeys(t *testing.T) {
 	s := newTraffic(t, 1, Config{Servers: 1000})
 	s.each = func() {
