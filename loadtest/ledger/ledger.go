@@ -2,13 +2,16 @@
 //
 // It numbers the writes of each key. A value carries its key, its number and a checksum, so that
 // what a read returns can be told to be of a write that may be seen, of one that was replaced
-// before the read began, or of none. A write whose outcome is unknown, because it failed, may be
-// seen or not until a later one is acknowledged. What a miss means is for the caller to say: a
-// cache may forget.
+// before the read began, or of none. What a miss means is for the caller to say: a cache may forget.
+//
+// The outcome of a write that failed is unknown: it may be under way still, and take effect at any
+// later time, after other writes too. So its value may always be seen; if others were acknowledged
+// since it is told apart, because a router that lets that happen often would be a poor one.
 package ledger
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,12 +24,13 @@ const (
 	Fresh  Verdict = iota // a value that may be seen
 	Absent                // a miss of a key that nothing was stored under, or that was deleted
 	Lost                  // a miss of a key whose last write was acknowledged and stored something
+	Late                  // the value of a write that failed, though a later one was acknowledged before the read began
 	Stale                 // a value that was replaced or deleted before the read began
 	Wrong                 // another key's value, a damaged one, or one that nobody wrote
 	NumVerdicts
 )
 
-var verdictText = [...]string{"fresh", "absent", "lost", "stale", "wrong"}
+var verdictText = [...]string{"fresh", "absent", "lost", "late", "stale", "wrong"}
 
 // String names the verdict in one word.
 func (v Verdict) String() string { return verdictText[v] }
@@ -44,7 +48,8 @@ type history struct {
 	floor   uint64     // the number of the last write acknowledged
 	stored  bool       // that write stored something
 	writing bool
-	acks    []ack // the last ones, oldest first
+	acks    []ack    // the last ones, oldest first
+	failed  []uint64 // the numbers of writes that failed
 }
 
 // ack is when a write was acknowledged.
@@ -99,7 +104,9 @@ func (w Write) End(acknowledged bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.writing = false
-	if acknowledged {
+	if !acknowledged {
+		h.failed = append(h.failed, w.number)
+	} else {
 		h.floor, h.stored = w.number, w.Value != nil
 		if len(h.acks) == keptAcks {
 			h.acks = append(h.acks[:0], h.acks[1:]...)
@@ -142,6 +149,8 @@ func (r Read) Judge(value []byte, hit bool) Verdict {
 	switch {
 	case !ok || version > issued || version == 0:
 		return Wrong
+	case version < r.floor && r.failed(version):
+		return Late
 	case version < r.floor:
 		return Stale
 	case version == r.floor && !r.storedBy():
@@ -156,6 +165,13 @@ func (r Read) storedBy() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.floor != r.floor || h.stored
+}
+
+func (r Read) failed(version uint64) bool {
+	h := &r.ledger.keys[r.i]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Contains(h.failed, version)
 }
 
 // Age is how long a stale value had been replaced when the read began: the time since the first write

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"cacherouter/loadtest/fleet"
-	"cacherouter/loadtest/process"
 	"cacherouter/loadtest/traffic"
 )
 
@@ -82,7 +81,8 @@ func router(s *stage) error {
 		return err
 	}
 	defer r.Stop()
-	victim, begin := f.Routers[0], time.Now()
+	victim, first := f.Routers[0], time.Now()
+	begin := first
 	s.note("%s is stopped for 10 s", victim.Name)
 	if err := victim.Pause(); err != nil {
 		return err
@@ -98,7 +98,7 @@ func router(s *stage) error {
 	}
 	s.atMost("changes of placement while one router stood still", f.MostChanges(begin), 0)
 	begin = time.Now()
-	if err := s.crowd(victim); err != nil {
+	if err := s.starve(victim); err != nil {
 		return err
 	}
 	if err := s.wait(8 * time.Second); err != nil {
@@ -106,36 +106,30 @@ func router(s *stage) error {
 	}
 	s.atMost("changes of placement while one router got little processor time", f.MostChanges(begin), 0)
 	var o outage
-	o.add(r.Account(), time.Time{})
+	o.add(r.Account(), first)
 	s.row("failed reads at the others", "%s", &o.reads)
 	s.atMost("requests that failed at the other routers", o.reads.failed+o.writes.failed, 0)
 	s.correct(s.stopLoad(r))
 	return nil
 }
 
-// crowd leaves a router a ninth of one processor for 10 s.
-func (s *stage) crowd(victim *fleet.Router) error {
-	const spinners = 8
-	s.note("%s shares a processor with %d others for 10 s", victim.Name, spinners)
-	before, err := process.Allowed(victim.ID())
-	if err != nil {
-		return err
-	}
-	if err := process.Pin(victim.ID(), process.Only(0)); err != nil {
-		return err
-	}
-	for range spinners {
-		p, err := process.Start(s.ctx, process.Command{Name: "spinner", Path: "sh", Args: []string{"-c", "while :; do :; done"}})
-		if err != nil {
+// starve lets a router run for a tenth of the time only, for 10 s, as if others had its processor:
+// everything it sees is late. Only it is slowed down, not the machine.
+func (s *stage) starve(victim *fleet.Router) error {
+	s.note("%s gets a tenth of the processor time for 10 s", victim.Name)
+	for begin := time.Now(); time.Since(begin) < 10*time.Second; {
+		if err := victim.Pause(); err != nil {
 			return err
 		}
-		defer p.Kill()
-		if err := process.Pin(p.ID(), process.Only(0)); err != nil {
+		if err := s.wait(180 * time.Millisecond); err != nil {
+			return err
+		}
+		if err := victim.Resume(); err != nil {
+			return err
+		}
+		if err := s.wait(20 * time.Millisecond); err != nil {
 			return err
 		}
 	}
-	if err := s.wait(10 * time.Second); err != nil {
-		return err
-	}
-	return process.Pin(victim.ID(), before)
+	return nil
 }

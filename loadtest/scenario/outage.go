@@ -76,8 +76,8 @@ func (s *span) String() string {
 // correct reports what values were seen, and holds those that must not be against 0.
 func (s *stage) correct(a *traffic.Account) {
 	done, failed := a.Done()
-	s.row("requests", "%d answered, %d failed; reads: %d fresh, %d absent, %d lost", done, failed,
-		a.Count(ledger.Fresh), a.Count(ledger.Absent), a.Count(ledger.Lost))
+	s.row("requests", "%d answered, %d failed; reads: %d fresh, %d absent, %d lost, %d of failed writes", done, failed,
+		a.Count(ledger.Fresh), a.Count(ledger.Absent), a.Count(ledger.Lost), a.Count(ledger.Late))
 	for _, bad := range a.Bad() {
 		s.row("bad", "%s", bad)
 	}

@@ -34,7 +34,7 @@ func All() []Scenario {
 		{"blip", "a server is away for less than 3 s: nothing is placed anew", blip},
 		{"flap", "a server comes and goes: it is placed elsewhere once, not each time", flap},
 		{"partition", "two of five routers cannot talk to the other three, and a server dies meanwhile", partition},
-		{"router", "a router is stopped for 10 s, then another has no processor to spare: nothing is placed anew", router},
+		{"router", "a router is stopped for 10 s, then gets a tenth of a processor: nothing is placed anew", router},
 		{"scale-out", "an 11th server joins at 95 % hits: how much more the origin is asked", scaleOut},
 		{"return", "a server is killed and comes back empty: how many hits are left", comeBack},
 		{"stale", "everything that may bring old values back: they are looked for", stale},
