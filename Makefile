@@ -6,7 +6,7 @@ GO ?= go
 STATICCHECK ?= $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 30s
 
-.PHONY: help run build test test-deps lint fmt fuzz bench bench-peers bench-protocols clean
+.PHONY: help run build test test-deps lint fmt fuzz bench bench-peers bench-protocols scenarios scenarios-long clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -45,6 +45,12 @@ bench-peers: ## compare with nutcracker and plain memcached on this machine
 
 bench-protocols: ## what meta, binary and TLS cost, against text and a TLS echo
 	$(GO) run ./loadtest protocols
+
+scenarios: ## break real fleets and see what clients see; about ten minutes, as root
+	$(GO) run ./loadtest scenario all
+
+scenarios-long: ## the same with more repeats, more operations and longer faults; about an hour
+	$(GO) run ./loadtest scenario all --long
 
 clean: ## remove what build made
 	rm -rf bin
