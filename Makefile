@@ -3,10 +3,11 @@
 # make help    the other targets
 
 GO ?= go
+OPS ?= 1000000
 STATICCHECK ?= $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 30s
 
-.PHONY: help run build test test-deps lint fmt fuzz bench bench-peers bench-protocols scenarios scenarios-long clean
+.PHONY: help run build test test-deps lint fmt fuzz coherence bench bench-peers bench-protocols scenarios scenarios-long clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -36,6 +37,9 @@ fmt: ## fail when a file is not gofmt'ed
 
 fuzz: ## run every fuzz target for FUZZTIME each
 	FUZZTIME=$(FUZZTIME) ./scripts/fuzz.sh
+
+coherence: ## check recorded histories of OPS operations under faults; SEED repeats one
+	$(GO) test ./e2e -run '^TestCoherence$$' -count=1 -v -timeout 2h -coherence.ops=$(OPS) $(if $(SEED),-coherence.seed=$(SEED))
 
 bench: ## micro-benchmarks with allocations
 	$(GO) test -run '^$$' -bench . -benchmem ./...

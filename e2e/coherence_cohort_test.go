@@ -19,6 +19,7 @@ type cohort struct {
 	callers []*caller
 	life    atomic.Int64 // counts the starts of servers, whose cas tokens begin anew
 	done    atomic.Int64 // operations that were sent
+	enough  atomic.Bool  // whether that may be all
 }
 
 const (
@@ -47,10 +48,10 @@ func newCohort(routers, keys, counters []string, seed uint64) *cohort {
 	return h
 }
 
-// run sends at least n operations, whatever happens to them.
+// run sends at least n operations, whatever happens to them, and goes on until it is enough.
 func (h *cohort) run(n int64) error {
 	defer h.close()
-	for h.done.Load() < n {
+	for h.done.Load() < n || !h.enough.Load() {
 		var g errgroup.Group
 		for _, c := range h.callers {
 			g.Go(func() error { return h.round(c) })

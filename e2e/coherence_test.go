@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,46 +18,63 @@ var (
 	coherenceDir  = flag.String("coherence.dir", "", "folder for violations; empty is a new one under the system's for temporary files")
 )
 
-// impatient is a pool that gives servers up soon, as faults are short.
-var impatient = []string{"timeout: 300ms", "connect_timeout: 300ms"}
-
 // shortCoherence is how many operations a history has unless the flag says otherwise.
 const shortCoherence = 6000
 
-// plans are the worlds in which histories are recorded. What several routers may do to each other is nothing, as long
-// as no copies are made.
+// impatient are lines of a pool that gives servers up soon, as faults are short.
+const impatient = "  timeout: 300ms\n  connect_timeout: 300ms\n"
+
+// unwatched are lines for routers that leave keys where they are, whatever happens to servers.
+const unwatched = "membership:\n  enabled: false\n"
+
+// everything that can happen to servers and the network, and with routers. A router that is alone forgets what it knew
+// of the servers when it is killed, so those that fail over are spared that.
+var (
+	allFaults    = append([]string{routerKilled}, serverFaults...)
+	serverFaults = []string{serverKilled, serverPaused, serverStopped, serverReset, linkReset, linkPaused, linkCut}
+)
+
+// plans are the worlds in which histories are recorded.
 var plans = []plan{
 	{name: "one router", routers: 1},
-	{name: "one router, faults", routers: 1, pool: impatient, faults: true},
-	{name: "three routers, faults", routers: 3, pool: impatient, faults: true},
+	{name: "one router, faults", routers: 1, config: impatient + unwatched, faults: allFaults, onlyLong: true},
+	{name: "three routers, faults", routers: 3, config: impatient + unwatched, faults: allFaults, onlyLong: true},
+	{name: "one router that fails over, faults", routers: 1, config: impatient, faults: serverFaults, long: []string{serverGone}},
+	{name: "three routers that agree, faults", routers: 3, config: impatient, gossip: true, faults: allFaults, long: []string{serverGone},
+		contract: history.Contract{Lag: time.Minute, Loose: true}},
 }
 
-// TestCoherence records what concurrent clients see, through routers of two loops each, and checks that one register
-// for each key could have answered like that.
+// TestCoherence records what concurrent clients see, through routers of two loops each, and checks it.
 func TestCoherence(t *testing.T) {
+	ops, long := *coherenceOps, true
+	if ops == 0 {
+		ops, long = shortCoherence, false
+	}
 	for _, p := range plans {
+		if p.onlyLong && !long {
+			continue
+		}
 		t.Run(p.name, func(t *testing.T) {
-			ops := *coherenceOps
-			if ops == 0 {
-				ops = shortCoherence
+			if long {
+				p.faults = append(p.faults, p.long...)
 			}
 			w := newWorld(t, p, *coherenceSeed)
 			began := time.Now()
 			all := w.run(ops, p.faults)
 			t.Logf("seed %d: recorded in %v\n%s%s", *coherenceSeed, time.Since(began), history.Counts(all), w.mishaps())
-			if p.faults == (len(w.faults) == 0) {
-				t.Errorf("there were %d kinds of faults", len(w.faults))
+			if len(p.faults) > 0 && len(w.events) == 0 {
+				t.Errorf("there were no faults")
 			}
-			judge(t, history.Check(all, p.contract))
+			w.judge(t, history.Check(all, p.contract))
 		})
 	}
 }
 
-// judge reports a check, and leaves its violations in files.
-func judge(t *testing.T, report *history.Report) {
+// judge reports a check, and leaves its violations and what happened meanwhile in files.
+func (w *world) judge(t *testing.T, report *history.Report) {
 	t.Helper()
 	t.Log(report)
-	if len(report.Violations) == 0 {
+	if report.Broken == 0 {
 		return
 	}
 	dir := *coherenceDir
@@ -66,11 +84,18 @@ func judge(t *testing.T, report *history.Report) {
 			t.Fatal(err)
 		}
 	}
-	dir = filepath.Join(dir, strings.ReplaceAll(filepath.Base(t.Name()), " ", "-"))
+	dir = filepath.Join(dir, filepath.Base(t.Name()))
 	for n, v := range report.Violations {
 		if err := v.Save(dir, n); err != nil {
 			t.Error(err)
 		}
 	}
-	t.Errorf("%d violations, see %s", len(report.Violations), dir)
+	events := strings.Join(w.events, "\n") + "\n" + w.homes()
+	for n, r := range w.routers {
+		events += fmt.Sprintf("\nrouter %d, while the history began at %v:\n%s", n, w.cohort.rec.Start().Format(time.RFC3339Nano), r.log.String())
+	}
+	if err := os.WriteFile(filepath.Join(dir, "events.txt"), []byte(events), 0o644); err != nil {
+		t.Error(err)
+	}
+	t.Errorf("%d violations, see %s", report.Broken, dir)
 }

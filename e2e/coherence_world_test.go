@@ -3,6 +3,8 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,17 +23,21 @@ type world struct {
 	routers []*router
 	addrs   []string // of each router, also while it is down
 	cohort  *cohort
-	faults  map[string]int
-	over    chan struct{} // closed when the cohort is done
+	gossip  []string      // addresses for it, if the routers talk
+	events  []string      // the faults that happened, with times as in the history
+	over    chan struct{} // closed when the cohort does no more
 }
 
 // plan says what world to make and what to do in it.
 type plan struct {
 	name     string
 	routers  int
-	pool     []string // lines of the pool's configuration
-	faults   bool
-	lie      *forger // of what servers are asked; nil for none
+	config   string   // lines for the routers, after those of the pool
+	faults   []string // which ones; none if empty
+	long     []string // faults that last too long for the short form
+	onlyLong bool     // whether the short form leaves it all out
+	gossip   bool     // between the routers
+	lie      *forger  // of what servers are asked; nil for none
 	contract history.Contract
 }
 
@@ -40,9 +46,6 @@ const (
 	coherenceBulk    = 1500 // bytes of a large value
 )
 
-// coherencePool has large values begin early, so that they travel on the other connection.
-var coherencePool = []string{"bulk_size: 1024"}
-
 // newWorld starts the servers and the routers, and makes a cohort for them that has yet to run.
 func newWorld(tb testing.TB, p plan, seed uint64) *world {
 	tb.Helper()
@@ -50,8 +53,10 @@ func newWorld(tb testing.TB, p plan, seed uint64) *world {
 		tb:      tb,
 		rng:     rand.New(rand.NewPCG(seed, 1<<32)),
 		servers: memcachedtest.StartN(tb, coherenceServers),
-		faults:  make(map[string]int),
 		over:    make(chan struct{}),
+	}
+	for range p.routers {
+		w.gossip = append(w.gossip, memcachedtest.Reserve(tb))
 	}
 	for range p.routers {
 		w.addRouter(p)
@@ -74,10 +79,25 @@ func (w *world) addRouter(p plan) {
 		backends = append(backends, fmt.Sprintf("server%d=%s", i, l.addr))
 	}
 	w.links = append(w.links, links)
-	w.configs = append(w.configs, configFile(w.tb, backends, append(coherencePool, p.pool...)...))
+	w.configs = append(w.configs, w.config(p, backends))
 	w.addrs = append(w.addrs, memcachedtest.Reserve(w.tb))
 	w.routers = append(w.routers, nil)
 	w.startRouter(len(w.routers) - 1)
+}
+
+// config writes the configuration of the next router. Large values begin early, so that they travel on the other
+// connection to a server.
+func (w *world) config(p plan, backends []string) string {
+	w.tb.Helper()
+	text := fmt.Sprintf("pool:\n  servers: [%s]\n  bulk_size: 1024\n%s", strings.Join(backends, ", "), p.config)
+	if p.gossip {
+		text += fmt.Sprintf("gossip:\n  bind: %s\n  join: [%s]\n", w.gossip[len(w.configs)], strings.Join(w.gossip, ", "))
+	}
+	path := filepath.Join(w.tb.TempDir(), "cacherouter.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.tb.Fatal(err)
+	}
+	return path
 }
 
 func (w *world) startRouter(n int) {
@@ -103,17 +123,31 @@ func (w *world) keys() []string {
 	return keys
 }
 
-// run has the cohort send n operations while faults happen, and returns all operations.
-func (w *world) run(n int64, faults bool) []history.Op {
+// homes tells where each key lives when all is well.
+func (w *world) homes() string {
+	var b strings.Builder
+	for i, cell := range w.cohort.callers[0].cells {
+		fmt.Fprintf(&b, "%s lives on server %d\n", cell.key, i%len(w.servers))
+	}
+	return b.String()
+}
+
+// run has the cohort send n operations, and more until each of the faults has happened, one at a time and in random
+// order. They go on happening as long as it takes to send n. It returns all operations.
+func (w *world) run(n int64, faults []string) []history.Op {
 	w.tb.Helper()
 	var err error
 	go func() {
 		defer close(w.over)
 		err = w.cohort.run(n)
 	}()
-	for faults && w.lasts(time.Duration(20+w.rng.IntN(200))*time.Millisecond) {
-		w.mishap()
+	for round := 0; len(faults) > 0 && (round == 0 || w.cohort.done.Load() < n); round++ {
+		for _, i := range w.rng.Perm(len(faults)) {
+			w.lasts(time.Duration(20+w.rng.IntN(200)) * time.Millisecond)
+			w.mishap(faults[i])
+		}
 	}
+	w.cohort.enough.Store(true)
 	<-w.over
 	if err != nil {
 		w.tb.Fatal(err)
@@ -121,76 +155,10 @@ func (w *world) run(n int64, faults bool) []history.Op {
 	return w.cohort.rec.Ops()
 }
 
-// lasts waits for a while, and tells whether the cohort is still at work then.
-func (w *world) lasts(d time.Duration) bool {
+// lasts waits for a while, or until the cohort has given up.
+func (w *world) lasts(d time.Duration) {
 	select {
 	case <-w.over:
-		return false
 	case <-time.After(d):
-		return true
 	}
-}
-
-// mishap has one random fault happen and end.
-func (w *world) mishap() {
-	w.tb.Helper()
-	n, m := w.rng.IntN(len(w.servers)), w.rng.IntN(len(w.routers))
-	server, link := w.servers[n], w.links[m][n]
-	short, long := time.Duration(10+w.rng.IntN(100))*time.Millisecond, time.Duration(400+w.rng.IntN(800))*time.Millisecond
-	var name string
-	switch w.rng.IntN(8) {
-	case 0:
-		name = "server killed and restarted"
-		server.Stop()
-		w.lasts(short)
-		server.Restart()
-		w.cohort.life.Add(1)
-	case 1:
-		name = "server stopped for less than the timeout"
-		w.pause(server, short)
-	case 2:
-		name = "server stopped for longer than the timeout"
-		w.pause(server, long)
-	case 3:
-		name = "connections to a server reset"
-		for _, links := range w.links {
-			links[n].reset()
-		}
-	case 4:
-		name = "connections of a router to a server reset"
-		link.reset()
-	case 5:
-		name = "router cut off from a server for less than the timeout"
-		w.cut(link, short)
-	case 6:
-		name = "router cut off from a server for longer than the timeout"
-		w.cut(link, long)
-	case 7:
-		name = "router killed and restarted"
-		w.routers[m].kill()
-		w.startRouter(m)
-	}
-	w.faults[name]++
-}
-
-func (w *world) pause(server *memcachedtest.Server, d time.Duration) {
-	w.tb.Helper()
-	server.Pause()
-	w.lasts(d)
-	server.Resume()
-}
-
-func (w *world) cut(l *link, d time.Duration) {
-	l.hole()
-	w.lasts(d)
-	l.heal()
-}
-
-// mishaps lists the faults that happened.
-func (w *world) mishaps() string {
-	var b strings.Builder
-	for name, n := range w.faults {
-		fmt.Fprintf(&b, "%6d x %s\n", n, name)
-	}
-	return b.String()
 }

@@ -31,8 +31,12 @@ type Report struct {
 	Longest    int           // steps of the longest piece
 	Stalest    time.Duration // the most by which a read was found late, allowed or not
 	Took       time.Duration
-	Violations []Violation // in the order of their keys; at most one of each kind for a piece
+	Broken     int         // parts of the history that break the contract
+	Violations []Violation // what is wrong with the first of them to be found, at most maxViolations
 }
+
+// maxViolations is how many violations are looked into, which takes time.
+const maxViolations = 10
 
 // Violation is a part of a history of one key that breaks the contract.
 type Violation struct {
@@ -145,7 +149,7 @@ func (c *check) late(all []step) {
 			worst = l
 		}
 	}
-	if worst.by > c.Lag {
+	if worst.by > c.Lag && c.broken() {
 		reason := fmt.Sprintf("a value was read %v after it had been replaced", worst.by)
 		if worst.by == never {
 			reason = "a value was read that nobody had written"
@@ -174,9 +178,13 @@ func (l *late) steps() []step {
 func (c *check) piece(p piece) {
 	switch judge(p.steps, "", c.Limit) {
 	case porcupine.Illegal:
+		if !c.broken() {
+			return
+		}
 		few := shrink(p.steps, shrinkLimit)
 		c.violation("no order explains these operations", withOrigin(few, p.all))
 	case porcupine.Unknown:
+		c.broken()
 		c.violation(fmt.Sprintf("not decided within %v", c.Limit), p.steps)
 	}
 }
@@ -197,6 +205,14 @@ func withOrigin(few, all []step) []step {
 		}
 	}
 	return few
+}
+
+// broken counts a broken part, and tells whether to look into it.
+func (c *check) broken() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Broken++
+	return c.report.Broken <= maxViolations
 }
 
 func (c *check) violation(reason string, steps []step) {

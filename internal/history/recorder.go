@@ -12,6 +12,12 @@ type Recorder struct {
 // NewRecorder starts the clock.
 func NewRecorder() *Recorder { return &Recorder{start: time.Now()} }
 
+// Start returns when the clock was started.
+func (r *Recorder) Start() time.Time { return r.start }
+
+// Now returns the time on the recorder's clock. It may be called concurrently.
+func (r *Recorder) Now() time.Duration { return time.Since(r.start) }
+
 // Client returns the log of a further client. It must not be called concurrently.
 func (r *Recorder) Client() *Log {
 	l := &Log{client: len(r.logs), start: r.start}

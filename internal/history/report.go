@@ -18,6 +18,9 @@ func (r *Report) String() string {
 	if r.Stalest > 0 {
 		fmt.Fprintf(&b, "; the stalest read was %v late", r.Stalest)
 	}
+	if r.Broken > len(r.Violations) {
+		fmt.Fprintf(&b, "\n%d parts are broken, among them:", r.Broken)
+	}
 	for _, v := range r.Violations {
 		b.WriteString("\n" + v.String())
 	}

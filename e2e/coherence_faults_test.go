@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The faults that may happen to a world. Times are shorter or longer than requests may take; a server that is gone is
+// away for long enough that its keys are moved, if that is what the routers do.
+const (
+	serverKilled  = "server killed and restarted"
+	serverPaused  = "server stopped for less than the timeout"
+	serverStopped = "server stopped for longer than the timeout"
+	serverGone    = "server stopped until it is given up"
+	serverReset   = "connections to a server reset"
+	linkReset     = "connections of a router to a server reset"
+	linkPaused    = "router cut off from a server for less than the timeout"
+	linkCut       = "router cut off from a server for longer than the timeout"
+	routerKilled  = "router killed and restarted"
+)
+
+// mishap has one fault happen, somewhere and for a random time, and end.
+func (w *world) mishap(fault string) {
+	w.tb.Helper()
+	n, m := w.rng.IntN(len(w.servers)), w.rng.IntN(len(w.routers))
+	server, link, d := w.servers[n], w.links[m][n], w.duration(fault)
+	began := w.cohort.rec.Now()
+	switch fault {
+	case serverKilled:
+		server.Stop()
+		w.lasts(d)
+		server.Restart()
+		w.cohort.life.Add(1)
+	case serverPaused, serverStopped, serverGone:
+		server.Pause()
+		w.lasts(d)
+		server.Resume()
+	case serverReset:
+		for _, links := range w.links {
+			links[n].reset()
+		}
+	case linkReset:
+		link.reset()
+	case linkPaused, linkCut:
+		link.hole()
+		w.lasts(d)
+		link.heal()
+	case routerKilled:
+		w.routers[m].kill()
+		w.startRouter(m)
+	}
+	w.happened(fault, fmt.Sprintf("server %d, router %d", n, m), began)
+}
+
+// duration returns for how long a fault is to last.
+func (w *world) duration(fault string) time.Duration {
+	short := time.Duration(10+w.rng.IntN(100)) * time.Millisecond
+	switch fault {
+	case serverStopped, linkCut:
+		return 8*short + 300*time.Millisecond
+	case serverGone:
+		return 30*short + 6*time.Second
+	}
+	return short
+}
+
+// happened notes a fault that is over.
+func (w *world) happened(fault, where string, began time.Duration) {
+	event := fmt.Sprintf("[%d, %d] %s: %s", began.Microseconds(), w.cohort.rec.Now().Microseconds(), fault, where)
+	w.events = append(w.events, event)
+}
+
+// mishaps counts the faults that happened.
+func (w *world) mishaps() string {
+	count := make(map[string]int)
+	for _, event := range w.events {
+		_, fault, _ := strings.Cut(event, "] ")
+		fault, _, _ = strings.Cut(fault, ":")
+		count[fault]++
+	}
+	var b strings.Builder
+	for _, fault := range slices.Sorted(maps.Keys(count)) {
+		fmt.Fprintf(&b, "%6d x %s\n", count[fault], fault)
+	}
+	return b.String()
+}
