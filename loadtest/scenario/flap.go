@@ -41,6 +41,9 @@ func flap(s *stage) error {
 			return err
 		}
 	}
+	if err := s.wait(5 * time.Second); err != nil { // the last change shows its effect
+		return err
+	}
 	end := time.Now()
 	s.row("changes at each router", "%s", changesOf(f, begin))
 	s.atMost("changes of placement", f.MostChanges(begin), goal)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	moved    = 20 * time.Second // is more than a change of placement ever takes
-	returned = 90 * time.Second // is more than it takes until a server is placed again
+	moved    = 90 * time.Second  // is more than a change of placement takes on a machine that is busy with other things
+	returned = 180 * time.Second // is more than it takes until a server is placed again
 )
 
 // kill kills servers: with one router, which decides alone, and with three, which have to agree.
