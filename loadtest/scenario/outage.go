@@ -81,9 +81,6 @@ func (s *stage) correct(a *traffic.Account) {
 	for _, bad := range a.Bad() {
 		s.row("bad", "%s", bad)
 	}
-	if oldest := a.Oldest(); oldest > 0 {
-		s.row("the stalest value was out of date for", "%v", oldest.Round(time.Millisecond))
-	}
 	s.atMost("stale values", a.Count(ledger.Stale), 0)
 	s.atMost("wrong values", a.Count(ledger.Wrong), 0)
 }
