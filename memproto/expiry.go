@@ -1,6 +1,7 @@
 package memproto
 
 import (
+	"bytes"
 	"strconv"
 )
 
@@ -9,7 +10,8 @@ const monthSeconds = 60 * 60 * 24 * 30
 
 // CapExpiry appends a whole request of a verb with its exptime changed where needed so
 // that what it stores or touches lives for at most limit seconds. Requests that set no
-// exptime are appended as they are. Unix is the time in seconds.
+// exptime are appended as they are. Dates become spans, so that a server whose clock
+// differs keeps to the limit too. Unix is the time in seconds.
 func CapExpiry(dst []byte, v Verb, raw []byte, limit, unix int64) []byte {
 	switch v {
 	case Set, Add, Replace, Append, Prepend, Cas:
@@ -18,65 +20,67 @@ func CapExpiry(dst []byte, v Verb, raw []byte, limit, unix int64) []byte {
 		return capWord(dst, raw, 2, limit, unix)
 	case Gat, Gats:
 		return capWord(dst, raw, 1, limit, unix)
-	case MetaSet, MetaGet, MetaArithmetic:
+	case MetaSet, MetaGet, MetaArithmetic, MetaDelete:
 		return capFlags(dst, v, raw, limit, unix)
 	}
 	return append(dst, raw...)
 }
 
-// capped returns an exptime that is over after limit seconds at the latest.
+// capped returns an exptime that is over after limit seconds at the latest. Numbers beyond
+// 32 bits, of which memcached 1.6 takes the lower ones, become what they mean.
 func capped(exptime, limit, unix int64) int64 {
+	limit = min(limit, monthSeconds)
 	switch {
 	case exptime < 0: // over already
-		return exptime
+		return -1
 	case exptime == 0:
 		return limit
-	case exptime <= monthSeconds:
-		return min(exptime, limit)
-	case exptime-unix > limit:
-		return limit
+	case exptime > monthSeconds:
+		if exptime -= unix; exptime <= 0 {
+			return -1
+		}
 	}
-	return exptime
+	return min(exptime, limit)
 }
 
-// capWord caps the nth word of a line.
+// lineOf returns the line that a whole request begins with, without its end, and what
+// follows it.
+func lineOf(raw []byte) (line, rest []byte) {
+	end := bytes.IndexByte(raw, '\n')
+	if end > 0 && raw[end-1] == '\r' {
+		end--
+	}
+	return raw[:max(end, 0)], raw[max(end, 0):]
+}
+
+// capWord caps the nth word of the line.
 func capWord(dst, raw []byte, n int, limit, unix int64) []byte {
-	word, rest := nextLineWord(raw)
+	line, behind := lineOf(raw)
+	word, rest := NextWord(line)
 	for range n {
-		word, rest = nextLineWord(rest)
+		word, rest = NextWord(rest)
 	}
 	exptime, ok := ParseInt(word)
 	if !ok {
 		return append(dst, raw...)
 	}
-	dst = append(dst, raw[:len(raw)-len(rest)-len(word)]...)
+	dst = append(dst, line[:len(line)-len(rest)-len(word)]...)
 	dst = strconv.AppendInt(dst, capped(exptime, limit, unix), 10)
-	return append(dst, rest...)
-}
-
-// nextLineWord is NextWord for bytes that go on behind the line.
-func nextLineWord(s []byte) (word, rest []byte) {
-	i := 0
-	for i < len(s) && s[i] == ' ' {
-		i++
-	}
-	j := i
-	for j < len(s) && s[j] != ' ' && s[j] != '\r' && s[j] != '\n' {
-		j++
-	}
-	return s[i:j], s[j:]
+	return append(append(dst, rest...), behind...)
 }
 
 // capFlags caps the flags T and N of a meta request, and gives an ms without T one.
 func capFlags(dst []byte, v Verb, raw []byte, limit, unix int64) []byte {
-	_, rest := nextLineWord(raw)
-	_, rest = nextLineWord(rest) // the key
+	line, behind := lineOf(raw)
+	_, rest := NextWord(line)
+	_, rest = NextWord(rest) // the key
 	if v == MetaSet {
-		_, rest = nextLineWord(rest) // the length
+		_, rest = NextWord(rest) // the length
 	}
-	dst = append(dst, raw[:len(raw)-len(rest)]...)
+	dst = append(dst, line[:len(line)-len(rest)]...)
 	timed := v != MetaSet
-	for word, more := nextLineWord(rest); len(word) > 0; word, more = nextLineWord(rest) {
+	for word, more := NextWord(rest); len(word) > 0; word, more = NextWord(more) {
+		rest = more
 		exptime, ok := ParseInt(word[1:])
 		if ok && (word[0] == 'T' || word[0] == 'N') {
 			timed = timed || word[0] == 'T'
@@ -85,10 +89,9 @@ func capFlags(dst []byte, v Verb, raw []byte, limit, unix int64) []byte {
 		} else {
 			dst = append(append(dst, ' '), word...)
 		}
-		rest = more
 	}
 	if !timed {
-		dst = strconv.AppendInt(append(dst, " T"...), limit, 10)
+		dst = strconv.AppendInt(append(dst, " T"...), capped(0, limit, unix), 10)
 	}
-	return append(dst, rest...)
+	return append(append(dst, rest...), behind...)
 }
