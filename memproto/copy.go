@@ -13,7 +13,8 @@ type Item struct {
 }
 
 // ParseItem reads a whole reply with a value, classic or meta. It reports false for any
-// other, and for a meta reply that does not tell the flags.
+// other, for a meta reply that does not tell the flags, and for an item that was marked
+// as stale, as a copy would not be.
 func ParseItem(reply []byte) (it Item, ok bool) {
 	end := bytes.IndexByte(reply, '\n')
 	if end < 0 {
@@ -29,6 +30,9 @@ func ParseItem(reply []byte) (it Item, ok bool) {
 		size, _ = NextWord(rest)
 	case "VA":
 		size, rest = NextWord(rest)
+		if stale(rest) {
+			return it, false
+		}
 		it.Flags = metaFlag(rest, 'f')
 	}
 	n, ok := ParseUint(size)
@@ -47,6 +51,17 @@ func metaFlag(flags []byte, letter byte) []byte {
 		}
 	}
 	return nil
+}
+
+// stale reports whether the flags of a meta reply say that the item is to be renewed: X by
+// whoever wins, W, or has won, Z.
+func stale(flags []byte) bool {
+	for word, rest := NextWord(flags); len(word) > 0; word, rest = NextWord(rest) {
+		if len(word) == 1 && (word[0] == 'W' || word[0] == 'X' || word[0] == 'Z') {
+			return true
+		}
+	}
+	return false
 }
 
 // AppendAskTTL appends a request for the time that an item has left; [ParseTTL] reads
@@ -77,10 +92,11 @@ func AppendGet(dst, key []byte, coded bool) ([]byte, Verb) {
 }
 
 // ParseTTL reads the reply to [AppendAskTTL]: the seconds that are left, or -1 if the item
-// does not expire. It reports false when the item is not there, or the server too old.
+// does not expire. It reports false when the item is not there or is stale, or the server
+// is too old.
 func ParseTTL(reply []byte) (seconds int64, ok bool) {
 	verb, rest := NextWord(bytes.TrimSuffix(reply, []byte("\r\n")))
-	if string(verb) != "HD" {
+	if string(verb) != "HD" || stale(rest) {
 		return 0, false
 	}
 	return ParseInt(metaFlag(rest, 't'))
@@ -142,8 +158,8 @@ func Absent(v Verb, reply []byte) bool {
 	switch v {
 	case Set, Add, Delete, MetaDelete:
 		return false
-	case MetaSet: // NS of an add says that the item is there
-		return bytes.HasPrefix(reply, []byte("NF"))
+	case MetaSet: // NS also says of an add that the item is there, which is then found again
+		return bytes.HasPrefix(reply, []byte("NF")) || bytes.HasPrefix(reply, []byte("NS"))
 	case Replace, Append, Prepend:
 		return bytes.HasPrefix(reply, []byte("NOT_STORED"))
 	}
