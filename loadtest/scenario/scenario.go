@@ -116,7 +116,7 @@ func (s *stage) wait(d time.Duration) error {
 }
 
 // settle is how long routers decide nothing after their start, and a little more.
-const settle = 7 * time.Second
+const settle = 6 * time.Second
 
 // fleet starts a fleet of settled routers.
 func (s *stage) fleet(c fleet.Config) (*fleet.Fleet, error) {
