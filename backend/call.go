@@ -34,6 +34,7 @@ type Call struct {
 	retried  bool
 	deadline time.Time
 	slots    []uint8 // classes of the keys the call is about
+	hash     uint64  // of the last of them
 	next     *Call
 }
 

@@ -24,6 +24,7 @@ const (
 // lane is one connection of a server and the calls that wait on it.
 type lane struct {
 	s       *Server
+	patient bool          // lets big values take their time
 	conn    *reactor.Conn // nil unless open
 	dialing bool
 	// greeting is set while user and password were said and not yet accepted.
@@ -35,14 +36,15 @@ type lane struct {
 	tries    int       // attempts to connect since the last reply
 	cancel   func()
 	waiting  queue
-	unsent   []byte           // requests that wait for the connection to open
+	unsent   []byte // requests that wait for the connection to open
+	moved    progress
 	keys     [numSlots]uint32 // calls outstanding by class of key
-	expiry   reactor.Timer    // of the first waiting call, or earlier
+	expiry   reactor.Timer    // of the first waiting call, or earlier: to look how it gets on
 	again    reactor.Timer    // the next attempt to connect
 }
 
-func (l *lane) init(s *Server) {
-	l.s = s
+func (l *lane) init(s *Server, patient bool) {
+	l.s, l.patient = s, patient
 	l.expiry.Func = l.expire
 	l.again.Func = l.connect
 }
@@ -83,7 +85,7 @@ func (l *lane) queued() int {
 func (l *lane) enqueue(c *Call, req []byte) {
 	l.waiting.push(c)
 	if !l.expiry.Armed() {
-		l.s.loop.Set(&l.expiry, c.deadline)
+		l.wake(c.deadline)
 	}
 	if l.conn == nil || l.greeting {
 		l.unsent = append(l.unsent, req...)
@@ -201,7 +203,7 @@ func (l *lane) failAll(f Failure) {
 func (l *lane) lost(f Failure) {
 	conn := l.conn
 	l.conn, l.greeting = nil, false
-	l.unsent = nil
+	l.unsent, l.moved = nil, progress{}
 	conn.Close()
 	unused := l.waiting.n == 0
 	if l.resend(f) == 0 && !(unused && f == Lost) { // a server may hang up on who asks nothing
@@ -225,21 +227,16 @@ func (l *lane) resend(f Failure) (failed int) {
 	now := l.s.loop.Now()
 	for calls.n > 0 {
 		c := calls.pop()
-		inTime := c.deadline.After(now)
-		if inTime && c.Repeatable && !c.retried && !l.s.closed {
+		if c.deadline.After(now) && c.Repeatable && !c.retried && !l.s.closed {
 			c.retried = true
 			l.s.stats.Retries++
 			c.Owner.Restarted(c)
 			l.enqueue(c, c.raw)
 			continue
 		}
-		reason := f
-		if !inTime {
-			reason = TimedOut
-		}
 		failed++
 		l.unclaim(c)
-		l.s.fail(c, reason)
+		l.s.fail(c, f)
 	}
 	return failed
 }
@@ -247,9 +244,11 @@ func (l *lane) resend(f Failure) (failed int) {
 // expire is called when the first waiting call may be overdue. The timer is set by the
 // call that finds it unset, not by each, so it may also be early.
 func (l *lane) expire() {
+	l.look()
 	if l.overdue() && l.conn != nil {
 		// The reply may be here and only this loop be slow to look.
 		l.conn.ReadNow()
+		l.look()
 	}
 	switch {
 	case !l.overdue():
@@ -261,7 +260,7 @@ func (l *lane) expire() {
 		l.giveUp(TimedOut)
 	}
 	if due := l.due(); !due.IsZero() && !l.expiry.Armed() {
-		l.s.loop.Set(&l.expiry, due)
+		l.wake(due)
 	}
 }
 
@@ -271,8 +270,11 @@ func (l *lane) due() (t time.Time) {
 	if l.greeting {
 		t = l.greetBy
 	}
-	if head := l.waiting.head; head != nil && (t.IsZero() || head.deadline.Before(t)) {
-		t = head.deadline
+	if l.waiting.head == nil {
+		return t
+	}
+	if late := l.late(l.waiting.head); t.IsZero() || late.Before(t) {
+		t = late
 	}
 	return t
 }

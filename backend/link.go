@@ -42,6 +42,7 @@ func (k *link) Received(b []byte) int {
 			break
 		}
 		if u.Size == 0 {
+			l.s.expecting(c, u.Need)
 			k.conn.Expect(u.Need)
 			break
 		}

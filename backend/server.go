@@ -14,7 +14,8 @@ type Config struct {
 	Name string
 	// Address is host:port, or "unix:" and a path.
 	Address string
-	// Timeout is how long a call may take, waiting for a connection included.
+	// Timeout is how long a call may take, waiting for a connection included. On the bulk
+	// lane calls may take up to 60 times as long while bytes of big values move.
 	Timeout time.Duration
 	// ConnectTimeout is how long connecting may take.
 	ConnectTimeout time.Duration
@@ -109,7 +110,7 @@ func New(l *reactor.Loop, c Config) *Server {
 	s := &Server{cfg: c, loop: l}
 	s.watch.init(l, c.Observe)
 	for i := range s.lanes {
-		s.lanes[i].init(s)
+		s.lanes[i].init(s, Lane(i) == Bulk)
 	}
 	s.lanes[Small].connect()
 	return s
@@ -161,6 +162,7 @@ func (s *Server) LaneOf(hash uint64, size int) Lane {
 func (s *Server) Claim(c *Call, n Lane, hash uint64) {
 	slot := slotOf(hash)
 	c.slots = append(c.slots, slot)
+	c.hash = hash
 	s.lanes[n].keys[slot]++
 }
 

@@ -44,6 +44,9 @@ type socket interface {
 	// unsent reports whether bytes that write has taken are still to be sent, by another
 	// write, be it of nothing.
 	unsent() bool
+	// unacknowledged returns how many of the bytes that write has taken the peer's system
+	// does not yet have, as far as this one can tell.
+	unacknowledged() int
 	// woke is told of events.
 	woke(event)
 }
@@ -58,6 +61,7 @@ type Conn struct {
 	out     []byte // bytes to be written, from sent on
 	sent    int
 	written uint64
+	came    uint64
 
 	queued    bool // in loop.next
 	dirty     bool // in loop.dirty
@@ -91,6 +95,19 @@ func (c *Conn) Buffered() int { return len(c.out) - c.sent }
 
 // Written returns the bytes that the socket has taken so far.
 func (c *Conn) Written() uint64 { return c.written }
+
+// Came returns the bytes that the socket has given so far, offered to the handler or not.
+func (c *Conn) Came() uint64 { return c.came }
+
+// Undelivered returns the bytes given to Write that the peer's system does not yet have.
+// It asks the kernel, so it is for who looks now and then. Where that cannot tell, it is
+// what Buffered says.
+func (c *Conn) Undelivered() int {
+	if c.closed {
+		return 0
+	}
+	return c.Buffered() + c.sock.unacknowledged()
+}
 
 // Write appends p to what is sent at the end of the turn; p may change afterwards.
 func (c *Conn) Write(p []byte) {
@@ -244,6 +261,7 @@ func (c *Conn) read() {
 	n, again, err := c.sock.read(buf)
 	c.loop.stats.Reads++
 	c.loop.stats.BytesIn += uint64(n)
+	c.came += uint64(n)
 	// A read that did not fill the buffer has emptied the socket: the next bytes make
 	// a new edge. The end of the stream may have come with the last edge, though.
 	c.readable = n == len(buf) || c.peerDone || !again && c.sock.more()

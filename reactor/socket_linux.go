@@ -59,3 +59,11 @@ func (s *fdSocket) peer() string {
 func (s *fdSocket) more() bool   { return false }
 func (s *fdSocket) unsent() bool { return false }
 func (s *fdSocket) woke(event)   {}
+
+func (s *fdSocket) unacknowledged() int {
+	n, err := unix.IoctlGetInt(s.fd, unix.SIOCOUTQ)
+	if err != nil {
+		return 0
+	}
+	return n
+}

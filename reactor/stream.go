@@ -160,3 +160,13 @@ func (s *stream) peer() string {
 func (s *stream) more() bool   { return false }
 func (s *stream) unsent() bool { return false }
 func (s *stream) woke(event)   {}
+
+// unacknowledged knows of the chunk that is being written only.
+func (s *stream) unacknowledged() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.writing {
+		return 0
+	}
+	return len(s.pending)
+}

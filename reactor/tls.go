@@ -59,6 +59,9 @@ func (s *tlsSocket) close() {
 func (s *tlsSocket) peer() string { return s.wire.sock.peer() }
 func (s *tlsSocket) more() bool   { return s.rest }
 func (s *tlsSocket) unsent() bool { return len(s.wire.out) > 0 }
+
+func (s *tlsSocket) unacknowledged() int { return len(s.wire.out) + s.wire.sock.unacknowledged() }
+
 func (s *tlsSocket) woke(e event) {
 	s.wire.dry = s.wire.dry && !e.readable
 	s.wire.done = s.wire.done || e.peerDone
