@@ -8,7 +8,9 @@
 // on it.
 //
 // A connection that is lost, late, or makes no sense is dropped and made again. Reads
-// that waited on it are sent once more, everything else fails.
+// that waited on it are sent once more, everything else fails. On the second lane a call
+// is not late while bytes of big values move. What happens to calls is told to who wants
+// to know how the server does.
 package backend
 
 // Failure is why a call got no reply.

@@ -157,6 +157,18 @@ func (s *Server) LaneOf(hash uint64, size int) Lane {
 	return Small
 }
 
+// Reconnect makes the next attempt to connect now, for who has learned that a server that
+// was unreachable answers again: attempts may be 2 s apart, and until one succeeds calls
+// fail. It does nothing where a connection stands or is being made.
+func (s *Server) Reconnect() {
+	for i := range s.lanes {
+		if l := &s.lanes[i]; l.again.Armed() {
+			s.loop.Stop(&l.again)
+			l.connect()
+		}
+	}
+}
+
 // Claim notes, before a call is sent on a lane, that it is about a key. Until the call is
 // over, requests on the key stay on the lane.
 func (s *Server) Claim(c *Call, n Lane, hash uint64) {

@@ -82,6 +82,34 @@ func TestRefusedThenUp(t *testing.T) {
 	})
 }
 
+// Who knows that a server answers again need not wait for the next attempt.
+func TestReconnect(t *testing.T) {
+	engines(t, func(t *testing.T, l *loop) {
+		memcachedtest.Need(t, "memcached")
+		m := memcachedtest.StartLater(t)
+		s := l.start(Config{Address: m.Addr()})
+		lane := &s.lanes[Small]
+		l.until("the next attempt is an hour away", func() bool {
+			if !lane.again.Armed() {
+				return false
+			}
+			l.Set(&lane.again, l.Now().Add(time.Hour))
+			return true
+		})
+		m.Restart()
+		l.do(s.Reconnect)
+		l.do(s.Reconnect) // once is enough
+		l.until("the server is up", s.Up)
+		l.ask(s, "get a\r\n")[0].want("END\r\n")
+		l.do(func() {
+			s.Reconnect()
+			if n := s.Stats().Connects; n != 2 {
+				t.Errorf("%d attempts", n)
+			}
+		})
+	})
+}
+
 // While a server refuses, attempts grow apart.
 func TestBackoff(t *testing.T) {
 	engines(t, func(t *testing.T, l *loop) {
