@@ -16,24 +16,26 @@ func flap(s *stage) error {
 	if s.Long {
 		phase, length, goal, late = 10*time.Second, 10*time.Minute, 12, 3
 	}
-	f, err := s.fleet(fleet.Config{Servers: 10, Routers: 3, Timeout: 500 * time.Millisecond})
-	if err != nil {
-		return err
-	}
-	defer f.Stop()
-	r, err := s.load(f, nil)
-	if err != nil {
-		return err
-	}
-	defer r.Stop()
-	if err := s.wait(5 * time.Second); err != nil {
-		return err
-	}
-	begin := time.Now()
-	steady := r.Account().HitRatio(begin.Add(-3*time.Second), begin)
-	victim := f.Servers[0]
-	s.note("%s is stopped for %v, goes on for %v, and so on for %v", victim.Name, phase, phase, length)
-	for time.Since(begin) < length {
+	c := fleet.Config{Servers: 10, Routers: 3, Timeout: 500 * time.Millisecond}
+	return s.under(c, nil, func(f *fleet.Fleet, r *traffic.Running) error {
+		begin, victim := time.Now(), f.Servers[0]
+		steady := r.Account().HitRatio(begin.Add(-time.Second), begin)
+		s.note("%s is stopped for %v, goes on for %v, and so on for %v", victim.Name, phase, phase, length)
+		if err := s.flapping(victim, phase, length); err != nil {
+			return err
+		}
+		end := time.Now()
+		s.row("changes at each router", "%s", changesOf(f, begin))
+		s.atMost("changes of placement", f.MostChanges(begin), goal)
+		s.atMost("of them in the second half", f.MostChanges(begin.Add(end.Sub(begin)/2)), late)
+		s.hitsAfterFirst(f, r, begin, end, steady)
+		return nil
+	})
+}
+
+// flapping lasts the given length, and a while in which the last change shows its effect.
+func (s *stage) flapping(victim *fleet.Server, phase, length time.Duration) error {
+	for begin := time.Now(); time.Since(begin) < length; {
 		if err := s.away(victim, phase); err != nil {
 			return err
 		}
@@ -41,16 +43,7 @@ func flap(s *stage) error {
 			return err
 		}
 	}
-	if err := s.wait(5 * time.Second); err != nil { // the last change shows its effect
-		return err
-	}
-	end := time.Now()
-	s.row("changes at each router", "%s", changesOf(f, begin))
-	s.atMost("changes of placement", f.MostChanges(begin), goal)
-	s.atMost("of them in the second half", f.MostChanges(begin.Add(end.Sub(begin)/2)), late)
-	s.hitsAfterFirst(f, r, begin, end, steady)
-	s.correct(s.stopLoad(r))
-	return nil
+	return s.wait(5 * time.Second)
 }
 
 // hitsAfterFirst compares the worst second after the first change of placement with what was
@@ -90,42 +83,28 @@ func changesOf(f *fleet.Fleet, begin time.Time) (text string) {
 
 // comeBack kills a server, and starts it again, empty, when its keys are placed elsewhere.
 func comeBack(s *stage) error {
-	f, err := s.fleet(fleet.Config{Servers: 10, Routers: 3})
-	if err != nil {
+	return s.under(fleet.Config{Servers: 10, Routers: 3}, nil, func(f *fleet.Fleet, r *traffic.Running) error {
+		begin, victim := time.Now(), f.Servers[0]
+		steady := r.Account().HitRatio(begin.Add(-time.Second), begin)
+		s.note("kill %s", victim.Name)
+		victim.Kill()
+		if err := s.awaitChange(f, victim.Name, false, begin, moved); err != nil {
+			return err
+		}
+		if err := s.wait(3 * time.Second); err != nil {
+			return err
+		}
+		s.note("start %s again", victim.Name)
+		again := time.Now()
+		if err := victim.Start(s.ctx); err != nil {
+			return err
+		}
+		if err := s.awaitChange(f, victim.Name, true, again, returned); err != nil {
+			return err
+		}
+		s.row("it is placed again after", "%v", time.Since(again).Round(time.Second))
+		err := s.wait(8 * time.Second)
+		s.hitsAfterFirst(f, r, begin, time.Now(), steady)
 		return err
-	}
-	defer f.Stop()
-	r, err := s.load(f, nil)
-	if err != nil {
-		return err
-	}
-	defer r.Stop()
-	if err := s.wait(5 * time.Second); err != nil {
-		return err
-	}
-	begin, victim := time.Now(), f.Servers[0]
-	steady := r.Account().HitRatio(begin.Add(-3*time.Second), begin)
-	s.note("kill %s", victim.Name)
-	victim.Kill()
-	if err := s.awaitChange(f, victim.Name, false, begin, moved); err != nil {
-		return err
-	}
-	if err := s.wait(3 * time.Second); err != nil {
-		return err
-	}
-	s.note("start %s again", victim.Name)
-	again := time.Now()
-	if err := victim.Start(s.ctx); err != nil {
-		return err
-	}
-	if err := s.awaitChange(f, victim.Name, true, again, returned); err != nil {
-		return err
-	}
-	s.row("it is placed again after", "%v", time.Since(again).Round(time.Second))
-	if err := s.wait(8 * time.Second); err != nil {
-		return err
-	}
-	s.hitsAfterFirst(f, r, begin, time.Now(), steady)
-	s.correct(s.stopLoad(r))
-	return nil
+	})
 }

@@ -52,79 +52,56 @@ func (s *stage) killAt(routers, repeats int) error {
 
 // killSome kills some servers of a new fleet, one after the other.
 func (s *stage) killSome(routers, n int, o *outage, w *switching) error {
-	f, err := s.fleet(fleet.Config{Servers: 10, Routers: routers})
-	if err != nil {
+	return s.under(fleet.Config{Servers: 10, Routers: routers}, nil, func(f *fleet.Fleet, r *traffic.Running) error {
+		for _, victim := range f.Servers[:n] {
+			if err := s.killOne(f, r, victim, o, w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *stage) killOne(f *fleet.Fleet, r *traffic.Running, victim *fleet.Server, o *outage, w *switching) error {
+	s.note("kill %s", victim.Name)
+	fault := time.Now()
+	victim.Kill()
+	if err := s.awaitChange(f, victim.Name, false, fault, moved); err != nil {
 		return err
 	}
-	defer f.Stop()
-	r, err := s.load(f, nil)
-	if err != nil {
+	if err := w.add(f.ChangedAt(victim.Name, false, fault), fault); err != nil {
 		return err
 	}
-	defer r.Stop()
-	for _, victim := range f.Servers[:n] {
-		if err := s.wait(2 * time.Second); err != nil {
+	err := s.wait(3 * time.Second)
+	o.add(r.Account(), fault)
+	return err
+}
+
+// stop stops a server until its keys are moved, and lets it go on, with all it held.
+func stop(s *stage) error {
+	const timeout = 500 * time.Millisecond
+	return s.under(fleet.Config{Servers: 10, Routers: 3, Timeout: timeout}, nil, func(f *fleet.Fleet, r *traffic.Running) error {
+		var o outage
+		var w switching
+		victim, fault := f.Servers[0], time.Now()
+		s.note("stop %s", victim.Name)
+		if err := victim.Pause(); err != nil {
 			return err
 		}
-		s.note("kill %s", victim.Name)
-		fault := time.Now()
-		victim.Kill()
 		if err := s.awaitChange(f, victim.Name, false, fault, moved); err != nil {
 			return err
 		}
 		if err := w.add(f.ChangedAt(victim.Name, false, fault), fault); err != nil {
 			return err
 		}
-		if err := s.wait(time.Second); err != nil {
-			return err
-		}
 		o.add(r.Account(), fault)
-	}
-	r.Stop()
-	s.correct(r.Account())
-	return nil
-}
-
-// stop stops a server until its keys are moved, and lets it go on, with all it held.
-func stop(s *stage) error {
-	const timeout = 500 * time.Millisecond
-	f, err := s.fleet(fleet.Config{Servers: 10, Routers: 3, Timeout: timeout})
-	if err != nil {
-		return err
-	}
-	defer f.Stop()
-	r, err := s.load(f, nil)
-	if err != nil {
-		return err
-	}
-	defer r.Stop()
-	if err := s.wait(2 * time.Second); err != nil {
-		return err
-	}
-	var o outage
-	victim, fault := f.Servers[0], time.Now()
-	s.note("stop %s", victim.Name)
-	if err := victim.Pause(); err != nil {
-		return err
-	}
-	if err := s.awaitChange(f, victim.Name, false, fault, moved); err != nil {
-		return err
-	}
-	o.add(r.Account(), fault)
-	var w switching
-	if err := w.add(f.ChangedAt(victim.Name, false, fault), fault); err != nil {
-		return err
-	}
-	if err := s.goOn(f, r, victim); err != nil {
-		return err
-	}
-	s.row("failed reads", "%s", &o.reads)
-	s.row("failed writes", "%s", &o.writes)
-	s.within("reads fail", o.reads.last, timeout+200*time.Millisecond)
-	s.within("writes fail", o.writes.last, timeout+200*time.Millisecond)
-	s.within("keys are moved after, the last router", w.quantile(1), 7*time.Second)
-	s.correct(s.stopLoad(r))
-	return nil
+		s.row("failed reads", "%s", &o.reads)
+		s.row("failed writes", "%s", &o.writes)
+		s.within("reads fail", o.reads.last, timeout+200*time.Millisecond)
+		s.within("writes fail", o.writes.last, timeout+200*time.Millisecond)
+		s.within("keys are moved after, the last router", w.quantile(1), 7*time.Second)
+		return s.goOn(f, r, victim)
+	})
 }
 
 // goOn lets a server that was moved from go on, and waits until it is placed again.

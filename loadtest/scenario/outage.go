@@ -85,7 +85,7 @@ func (s *stage) correct(a *traffic.Account) {
 	s.atMost("wrong values", a.Count(ledger.Wrong), 0)
 }
 
-// paced reports how well the rate was kept, stops the load and returns its account.
+// stopLoad ends the load, reports how well the rate was kept and returns the account.
 func (s *stage) stopLoad(r *traffic.Running) *traffic.Account {
 	p := r.Stop()
 	s.row("load", "%.0f requests/s for %v, p50 %v, p99 %v, max %v; %d of %d started late; own delay p99 %v",

@@ -12,41 +12,29 @@ import (
 // partition cuts two of five routers off and kills a server: the three move its keys, the two stay
 // as they are, and follow after the healing.
 func partition(s *stage) error {
-	f, err := s.fleet(fleet.Config{Servers: 10, Routers: 5})
-	if err != nil {
-		return err
-	}
-	defer f.Stop()
-	r, err := s.load(f, nil)
-	if err != nil {
-		return err
-	}
-	defer r.Stop()
-	cut, err := f.Cut(s.ctx, 2)
-	if err != nil {
-		return err
-	}
-	defer cut.Heal()
-	begin, victim := time.Now(), f.Servers[0]
-	s.note("two routers are cut off from three")
-	if err := s.wait(8 * time.Second); err != nil { // both sides know
-		return err
-	}
-	s.note("kill %s", victim.Name)
-	fault := time.Now()
-	victim.Kill()
-	if err := s.awaitMajority(f, victim.Name, fault); err != nil {
-		return err
-	}
-	if err := s.wait(s.length(5*time.Second, 30*time.Second)); err != nil {
-		return err
-	}
-	s.atMost("changes of placement by the two", max(len(f.Routers[0].Changes(begin)), len(f.Routers[1].Changes(begin))), 0)
-	if err := s.heal(f, r, cut, victim, fault); err != nil {
-		return err
-	}
-	s.correct(s.stopLoad(r))
-	return nil
+	return s.under(fleet.Config{Servers: 10, Routers: 5}, nil, func(f *fleet.Fleet, r *traffic.Running) error {
+		cut, err := f.Cut(s.ctx, 2)
+		if err != nil {
+			return err
+		}
+		defer cut.Heal()
+		begin, victim := time.Now(), f.Servers[0]
+		s.note("two routers are cut off from three")
+		if err := s.wait(8 * time.Second); err != nil { // both sides know
+			return err
+		}
+		s.note("kill %s", victim.Name)
+		fault := time.Now()
+		victim.Kill()
+		if err := s.awaitMajority(f, victim.Name, fault); err != nil {
+			return err
+		}
+		if err := s.wait(s.length(5*time.Second, 30*time.Second)); err != nil {
+			return err
+		}
+		s.atMost("changes of placement by the two", max(len(f.Routers[0].Changes(begin)), len(f.Routers[1].Changes(begin))), 0)
+		return s.heal(f, r, cut, victim, fault)
+	})
 }
 
 // awaitMajority waits until the three have moved the server's keys.

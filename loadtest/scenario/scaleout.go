@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -55,42 +56,51 @@ func (e expansion) String() string {
 	return fmt.Sprintf("%.0f/s before, then %.2fx, %.2fx in the worst second; %d keys moved; %d requests failed", e.steady, e.mean, e.worst, e.items, e.failed)
 }
 
-// addServer measures for 10 s, adds the server, and measures for 20 s.
-func (s *stage) addServer(static bool) (e expansion, err error) {
+// addServer measures what adding a server does to a new fleet.
+func (s *stage) addServer(static bool) (expansion, error) {
 	f, err := s.fleet(fleet.Config{Servers: 11, Listed: 10, Routers: 2, Static: static})
 	if err != nil {
-		return e, err
+		return expansion{}, err
 	}
 	defer f.Stop()
 	a := newAsking(f)
 	defer a.close()
 	if err := a.warm(); err != nil {
+		return expansion{}, err
+	}
+	e, err := s.expand(f, a)
+	if err != nil {
 		return e, err
 	}
-	var running sync.WaitGroup
-	defer running.Wait()
-	const before, after = 10, 20
-	running.Go(func() {
-		_, err = pace.Run(s.ctx, pace.Plan{Rate: outRate, Workers: len(a.clients), For: (before + after) * time.Second}, a.request)
-	})
-	rates, errWatch := s.watch(a, before)
-	if errWatch == nil {
-		s.note("add %s", f.Servers[10].Name)
-		errWatch = f.List(11)
-	}
-	var later []float64
-	if errWatch == nil {
-		later, errWatch = s.watch(a, after-1)
-	}
-	if errWatch != nil {
-		return e, errWatch
-	}
-	running.Wait()
-	e.steady = mean(rates[2:])
-	e.mean, e.worst = mean(later)/e.steady, slices.Max(later)/e.steady
 	e.failed = int(a.failed.Load())
 	e.items, err = items(f.Servers[10].Addr)
 	return e, err
+}
+
+// expand measures for 10 s, adds the server, and measures for 20 s.
+func (s *stage) expand(f *fleet.Fleet, a *asking) (e expansion, err error) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	asking.Go(func() {
+		_, _ = pace.Run(ctx, pace.Plan{Rate: outRate, Workers: len(a.clients)}, a.request) // the plan is right
+	})
+	before, err := s.watch(a, 10)
+	if err != nil {
+		return e, err
+	}
+	s.note("add %s", f.Servers[10].Name)
+	if err := f.List(11); err != nil {
+		return e, err
+	}
+	after, err := s.watch(a, 20)
+	if err != nil {
+		return e, err
+	}
+	e.steady = mean(before[2:]) // the first are about connections
+	e.mean, e.worst = mean(after)/e.steady, slices.Max(after)/e.steady
+	return e, nil
 }
 
 // watch returns how many questions the origin got in each of some seconds, per question due: the

@@ -136,8 +136,31 @@ func (s *stage) fleet(c fleet.Config) (*fleet.Fleet, error) {
 	return f, nil
 }
 
-// load fills a fleet and begins the usual load through all of its routers: a tenth of the requests
-// write. The plan may be changed before it starts.
+// under starts a fleet and the usual load through all of its routers: a tenth of the requests write,
+// and what is missed is written again. change may have it otherwise, and may be nil. When do is done
+// the load ends, and what it saw is reported.
+func (s *stage) under(c fleet.Config, change func(*traffic.Plan), do func(*fleet.Fleet, *traffic.Running) error) error {
+	f, err := s.fleet(c)
+	if err != nil {
+		return err
+	}
+	defer f.Stop()
+	r, err := s.load(f, change)
+	if err != nil {
+		return err
+	}
+	defer r.Stop()
+	if err := s.wait(2 * time.Second); err != nil {
+		return err
+	}
+	if err := do(f, r); err != nil {
+		return err
+	}
+	s.correct(s.stopLoad(r))
+	return nil
+}
+
+// load fills a fleet and begins the usual load.
 func (s *stage) load(f *fleet.Fleet, change func(*traffic.Plan)) (*traffic.Running, error) {
 	p := traffic.Plan{
 		Targets: f.Targets(), Ledger: ledger.New(20_000, 100), Rate: 2000, Writes: 100, Refill: true,

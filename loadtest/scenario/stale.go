@@ -43,36 +43,25 @@ func stale(s *stage) error {
 }
 
 func (s *stage) staleWith(routers int) error {
-	f, err := s.fleet(fleet.Config{Servers: 10, Routers: routers, Timeout: 500 * time.Millisecond, Keep: true})
-	if err != nil {
-		return err
+	c := fleet.Config{Servers: 10, Routers: routers, Timeout: 500 * time.Millisecond, Keep: true}
+	change := func(p *traffic.Plan) {
+		p.Ledger, p.Writes, p.Deletes, p.Refill = ledger.New(5000, 100), 250, 50, false
 	}
-	defer f.Stop()
-	r, err := s.load(f, func(p *traffic.Plan) {
-		p.Ledger, p.Rate, p.Writes, p.Deletes, p.Refill = ledger.New(5000, 100), 2000, 250, 50, false
+	return s.under(c, change, func(f *fleet.Fleet, r *traffic.Running) error {
+		s.row("routers", "%d", routers)
+		for done := 0; done == 0 || s.Long && done < staleGoal; done, _ = r.Account().Done() {
+			if err := s.troubles(f, r); err != nil {
+				return err
+			}
+		}
+		if done, _ := r.Account().Done(); s.Long {
+			s.yes("a million operations were made", done >= staleGoal)
+		}
+		if routers > 1 {
+			s.within("the stalest value was out of date for", r.Account().Oldest(), failoverTTL)
+		}
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	defer r.Stop()
-	s.row("routers", "%d", routers)
-	for {
-		if err := s.troubles(f, r); err != nil {
-			return err
-		}
-		if done, _ := r.Account().Done(); !s.Long || done >= staleGoal {
-			break
-		}
-	}
-	a := s.stopLoad(r)
-	if done, _ := a.Done(); s.Long {
-		s.yes("a million operations were made", done >= staleGoal)
-	}
-	s.correct(a)
-	if routers > 1 {
-		s.within("the stalest value was out of date for", a.Oldest(), failoverTTL)
-	}
-	return nil
 }
 
 // troubles makes all that the fleet is large enough for.
