@@ -45,6 +45,7 @@ func (w *world) mend() {
 // limit is eight tenths, but a router that is cut off between two decisions that belong
 // together may know only the first.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(8) {
 		c := Config{Expected: 5}
 		w := newWorld(t, seed, 5, 10, c)

@@ -26,7 +26,8 @@ func (n *Node) decide(server string, now time.Time) {
 
 // decideIn fails a server over when enough routers cannot reach it.
 func (n *Node) decideIn(server string, now time.Time) {
-	if n.poll(server, now).failing < n.quorum() || !n.mayFailOver() {
+	failing := n.poll(server, now).failing
+	if failing == 0 || failing < n.quorum() || !n.mayFailOver() {
 		return
 	}
 	m := n.markOf(server).Charge(n.cfg.Damping, n.cfg.AwayPenalty, n.wall(now))

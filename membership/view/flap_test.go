@@ -31,6 +31,7 @@ func flap(t *testing.T, c Config, up, down, total time.Duration) (all, late int)
 // TestFlapping has the counts of changes of placement for servers that come and go for
 // ten minutes, with damping and without.
 func TestFlapping(t *testing.T) {
+	t.Parallel()
 	f := func(up, down time.Duration, undamped, most, mostLate int) {
 		t.Helper()
 		free := Config{Damping: damping.Config{Off: true}}

@@ -11,6 +11,7 @@ import (
 // TestKill: the keys of a killed server fail over within a second and are moved at p50 <=
 // 5.5 s, p99 <= 7 s, all routers within 100 ms.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"killed", "stopped"} {
 		var moved, away, spread []time.Duration
 		for seed := range uint64(100) {
@@ -45,6 +46,7 @@ func TestKill(t *testing.T) {
 // TestBlip: an outage of 3 s, of either kind, moves no key in 100 repeats, and the server
 // gets its own back.
 func TestBlip(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(100) {
 		w := newWorld(t, seed, 3+2*int(seed%2), 5, Config{})
 		w.run(w.jitter(time.Second))
@@ -62,6 +64,7 @@ func TestBlip(t *testing.T) {
 
 // TestBadObserver: one router that cannot reach a server moves nothing, in 100 repeats.
 func TestBadObserver(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(100) {
 		w := newWorld(t, seed, 3, 5, Config{})
 		w.routers[1].deaf["s02"] = true
@@ -84,6 +87,7 @@ func TestBadObserver(t *testing.T) {
 // TestBusyOrStoppedRouter: a router whose processor is taken, or that was stopped for
 // 10 s, moves nothing, in 100 repeats.
 func TestBusyOrStoppedRouter(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(100) {
 		w := newWorld(t, seed, 3, 5, Config{})
 		w.routers[1].starved = true
@@ -117,6 +121,7 @@ func TestStoppedRouterMissesADecision(t *testing.T) {
 // TestPartition: of five routers the two that are cut off stay as they are while the
 // three go on, and there is one view within 45 s of healing.
 func TestPartition(t *testing.T) {
+	t.Parallel()
 	var slowest time.Duration
 	for seed := range uint64(3) {
 		w := newWorld(t, seed, 5, 10, Config{})
@@ -155,6 +160,7 @@ func TestEvenPartition(t *testing.T) {
 
 // TestLoss: with a fifth of all messages lost the routers switch within a second.
 func TestLoss(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		w := newWorld(t, seed, 5, 10, Config{})
 		w.loss = 0.2

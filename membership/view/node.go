@@ -80,14 +80,32 @@ func (n *Node) Tick(now time.Time) {
 		n.decideList(now)
 	}
 	if n.trusted() && !n.frozen() {
+		doubted := n.doubted()
 		for _, s := range n.list {
-			n.decide(s.Name, now)
+			if doubted[s.Name] || n.decisions[s.Name] != nil {
+				n.decide(s.Name, now)
+			}
 		}
 	}
 	n.activate(now)
 	n.loseNext(now)
 	n.loseBefore()
 	n.compare(now)
+}
+
+// doubted returns the servers that any router mentions. All others are in and fine, which
+// with many servers and routers is not worth a poll of each.
+func (n *Node) doubted() map[string]bool {
+	all := map[string]bool{}
+	for _, v := range n.self.Verdicts {
+		all[v.Server] = true
+	}
+	for _, p := range n.others {
+		for _, v := range p.Verdicts {
+			all[v.Server] = true
+		}
+	}
+	return all
 }
 
 // wall is the routers' common clock: our own, unless the others agree that it is wrong.

@@ -30,22 +30,23 @@ type world struct {
 type server struct{ killed, stopped bool }
 
 type router struct {
-	w        *world
-	i        int
-	node     *Node
-	pool     *health.Pool
-	paused   bool
-	starved  bool // its loops' turns are long
-	clock    time.Duration
-	group    int             // of a partition
-	deaf     map[string]bool // servers that it cannot reach
-	nextTick time.Time
-	probeAt  map[string]time.Time
-	results  []result
-	rejoin   time.Time
-	noClean  bool
-	flushes  []string
-	digest   uint64
+	w         *world
+	i         int
+	node      *Node
+	pool      *health.Pool
+	paused    bool
+	starved   bool // its loops' turns are long
+	clock     time.Duration
+	group     int             // of a partition
+	deaf      map[string]bool // servers that it cannot reach
+	nextTick  time.Time
+	probeAt   map[string]time.Time
+	nextProbe time.Time // the earliest of those
+	results   []result
+	rejoin    time.Time
+	noClean   bool
+	flushes   []string
+	digest    uint64
 }
 
 type result struct {
@@ -97,7 +98,7 @@ func (w *world) boot(i int, c Config, servers int) {
 	r := w.routers[i]
 	c.Router, c.Boot, c.Alone = fmt.Sprint("r", i), uint64(w.now.UnixMilli()), len(w.routers) == 1 && i == 0
 	r.pool = health.NewPool(health.Config{}, r.time())
-	r.probeAt, r.results = map[string]time.Time{}, nil
+	r.probeAt, r.results, r.nextProbe = map[string]time.Time{}, nil, time.Time{}
 	for _, s := range names(servers) {
 		r.pool.Add(s.Name, true, r.time())
 		r.probeAt[s.Name] = w.now.Add(w.jitter(time.Second))
@@ -189,10 +190,8 @@ func (r *router) send(m Message, rejoin bool) {
 
 func (r *router) step() {
 	w := r.w
-	for _, s := range r.node.View().Servers {
-		if !w.now.Before(r.probeAt[s.Name]) {
-			r.probe(s.Name)
-		}
+	if !w.now.Before(r.nextProbe) {
+		r.probes()
 	}
 	r.collect()
 	if w.now.Before(r.nextTick) {
@@ -228,6 +227,19 @@ func (r *router) reach(name string) (ok bool, after time.Duration) {
 		return false, 0
 	}
 	return true, 0
+}
+
+// probes sends the probes that are due, and notes when the next one is.
+func (r *router) probes() {
+	r.nextProbe = r.w.now.Add(time.Second)
+	for _, s := range r.node.View().Servers {
+		if !r.w.now.Before(r.probeAt[s.Name]) {
+			r.probe(s.Name)
+		}
+		if at := r.probeAt[s.Name]; at.Before(r.nextProbe) {
+			r.nextProbe = at
+		}
+	}
 }
 
 func (r *router) probe(name string) {
