@@ -56,3 +56,14 @@ type Stats struct {
 	Again   uint64 // gets that outlived the failure of their flight
 	Expired uint64 // gets whose deadline passed while they waited
 }
+
+// Add adds the counts of another table.
+func (s *Stats) Add(o Stats) {
+	s.Led += o.Led
+	s.Joined += o.Joined
+	s.Waited += o.Waited
+	s.Alone += o.Alone
+	s.Sealed += o.Sealed
+	s.Again += o.Again
+	s.Expired += o.Expired
+}

@@ -115,6 +115,9 @@ func (s *session) sendBinary(r *memproto.BinaryRequest) {
 		kind = memproto.Reads
 	}
 	q.about(r.Key, r.Base64, verb, kind)
+	if verb == memproto.Gets {
+		q.parts = memproto.ClassicItem | memproto.ClassicCAS
+	}
 	q.call.Repeatable = verb == memproto.Gets || verb == memproto.MetaGet
 	q.repeatable = q.call.Repeatable
 	q.submit(raw)

@@ -22,6 +22,7 @@ func (s *session) flush(r *memproto.Request, quiet bool, line []byte) {
 		}
 	}
 	f.begin()
+	w.sealAll()
 	w.epochs.BeganAll()
 	w.holds.keep(w, func() bool { // copies that are on their way must not come after it
 		if w.epochs.FillsAny() {

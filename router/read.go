@@ -1,13 +1,14 @@
 package router
 
 import (
+	"bytes"
+
 	"cacherouter/backend"
 	"cacherouter/memproto"
 )
 
-// read sends a request that changes nothing to the first of the servers that may answer
-// it.
-func (q *request) read(raw []byte) {
+// fly sends a request that changes nothing to the first of the servers that may answer it.
+func (q *request) fly(raw []byte) {
 	q.route()
 	q.node = q.from.nodes[0]
 	q.keepForPull(raw)
@@ -67,10 +68,12 @@ func (q *request) readFailed(f backend.Failure) {
 	case q.from.at < q.from.copies: // the home is still to be asked
 		q.askNext()
 	case q.from.at > q.from.copies: // the home has missed it
-		q.conclude(q.w.missReply(q.verb, raw))
+		q.conclude(bytes.Clone(q.w.missReply(q.sent, raw)))
 	case fast && q.w.r.cfg.Membership != nil && q.avoid == nil && q.elsewhere():
 		q.w.stats.Redirected++
 		q.send(raw)
+	case q.flight != nil:
+		q.crash(f)
 	default:
 		q.finish(q.w.failureReply(q.verb, raw, f))
 	}
@@ -150,11 +153,11 @@ func (q *request) pulledItem(b []byte) {
 	q.pulling, q.fill = false, nil
 	switch {
 	case f == nil:
-		q.conclude(q.kept)
+		q.stay()
 	case memproto.Missed(b):
 		f.then = nil
 		f.abandon()
-		q.conclude(q.kept)
+		q.stay()
 	default:
 		f.take(b)
 	}
@@ -168,13 +171,24 @@ func (q *request) pullFailed() {
 		f.then = nil
 		f.abandon()
 	}
-	q.conclude(q.kept)
+	q.stay()
+}
+
+// stay ends the request with what the home has said.
+func (q *request) stay() {
+	kept := q.kept
+	q.kept = nil // others may wait for it too, and the request be used again meanwhile
+	q.conclude(kept)
 }
 
 // again sends the request once more, as the item may be at home now.
 func (q *request) again() {
 	q.pulled = true
-	q.call.Verb = q.verb
+	q.call.Verb = q.sent
 	q.call.Repeatable = q.repeatable
-	q.submit(q.raw)
+	if q.kind == memproto.Changes {
+		q.write(q.raw)
+	} else {
+		q.fly(q.raw)
+	}
 }

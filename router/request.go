@@ -12,10 +12,12 @@ type request struct {
 	call    backend.Call
 	node    *node // where the call is
 	hash    uint64
-	key     []byte // as the servers know it
-	coded   bool   // the key is sent in base64
-	verb    memproto.Verb
+	key     []byte        // as the servers know it
+	coded   bool          // the key is sent in base64
+	verb    memproto.Verb // the client's
+	sent    memproto.Verb // what servers are asked
 	kind    memproto.Kind
+	parts   memproto.Parts      // what a get wants that may share a flight
 	quiet   bool                // noreply or q was asked for
 	hidden  bool                // no reply is ever shown: the router's own request
 	done    bool                // reply is whole
@@ -29,9 +31,11 @@ type request struct {
 	charge  charge // what it counts for at node
 
 	// Of a read.
-	from  sources
-	token uint64 // the key's epoch from before it was sent
-	avoid *node  // has failed it
+	own    []byte  // the client's words
+	flight *flight // that it makes for all
+	from   sources
+	token  uint64 // the key's epoch from before it was sent
+	avoid  *node  // has failed it
 	// homely says that only the home is asked.
 	homely bool
 	fill   *refill // waits for the reply
@@ -62,7 +66,7 @@ func (w *worker) recycle(q *request) {
 	q.call.Reset()
 	*q = request{
 		call: q.call, binary: q.binary, key: q.key[:0],
-		reply: spare(q.reply), raw: spare(q.raw), kept: spare(q.kept),
+		reply: spare(q.reply), raw: spare(q.raw), kept: spare(q.kept), own: spare(q.own),
 	}
 	w.requests.give(q)
 }
@@ -85,6 +89,7 @@ func (s *session) send(r *memproto.Request) {
 func (q *request) dispatch(r *memproto.Request) {
 	w := q.w
 	q.about(r.RouteKey(w.keyBuf[:]), r.Base64, r.Verb, r.Kind())
+	q.parts = r.Parts()
 	q.call.Repeatable = r.Repeatable()
 	q.repeatable = q.call.Repeatable
 	raw := r.Forward(w.scratch)
@@ -104,7 +109,7 @@ func (q *request) about(key []byte, coded bool, v memproto.Verb, k memproto.Kind
 // of is about for a key that was counted.
 func (q *request) of(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
 	q.hash = q.w.table.hash(key)
-	q.coded, q.verb, q.kind = coded, v, k
+	q.coded, q.verb, q.sent, q.kind = coded, v, v, k
 	q.key = append(q.key[:0], key...)
 	q.call.Owner = q
 	q.call.Verb = v
@@ -174,10 +179,21 @@ func (q *request) Failed(_ *backend.Call, f backend.Failure) {
 // Restarted has nothing to take back, as replies come whole.
 func (q *request) Restarted(*backend.Call) {}
 
-// conclude ends the request with a server's reply.
+// conclude ends the request, and those that wait with it, with a server's reply.
 func (q *request) conclude(b []byte) {
+	if q.flight != nil {
+		q.land(b)
+		return
+	}
+	q.served(b)
+}
+
+// served ends the request with its reply.
+func (q *request) served(b []byte) {
 	if q.parent == nil && q.w.stats.count(q.verb, b) {
-		q.node.Saw(q.hash, len(b))
+		if q.node != nil { // it made the request
+			q.node.Saw(q.hash, len(b))
+		}
 		q.w.moved(q.hash, q.key, len(b))
 	}
 	q.finish(b)
@@ -235,10 +251,9 @@ func (w *worker) failureReply(v memproto.Verb, raw []byte, f backend.Failure) []
 			return b
 		}
 	}
-	b := append(w.scratch[:0], "SERVER_ERROR backend "...)
-	b = append(append(b, f.Error()...), "\r\n"...)
-	w.scratch = b[:0]
-	return b
+	w.said = append(append(w.said[:0], "SERVER_ERROR backend "...), f.Error()...)
+	w.said = append(w.said, "\r\n"...)
+	return w.said
 }
 
 // missReply returns what a read is told that finds nothing; nil if it is no read. It is
@@ -248,8 +263,8 @@ func (w *worker) missReply(v memproto.Verb, raw []byte) []byte {
 	case memproto.Get, memproto.Gets, memproto.Gat, memproto.Gats:
 		return endLine
 	case memproto.MetaGet:
-		w.line = memproto.AppendMetaMiss(w.line[:0], raw)
-		return w.line
+		w.said = memproto.AppendMetaMiss(w.said[:0], raw)
+		return w.said
 	}
 	return nil
 }

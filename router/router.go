@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cacherouter/coalesce"
 	"cacherouter/epoch"
 	"cacherouter/hotkey"
 	"cacherouter/reactor"
@@ -32,6 +33,8 @@ type Config struct {
 	Table *Table
 	// Membership hears of the servers; nil means that nobody wants to.
 	Membership Membership
+	// Coalesce lets gets of one key share a request; nil means that each goes by itself.
+	Coalesce *coalesce.Config
 	// HotKeys counts keys and finds those that are hot; nil means that nobody does.
 	HotKeys *hotkey.Config
 	// FailoverTTL bounds the time to live of what is written in place of a server that is
@@ -179,7 +182,11 @@ func New(c Config) (*Router, error) {
 			return nil, fmt.Errorf("cannot make event loop: %w", err)
 		}
 		r.loops = append(r.loops, l)
-		r.workers = append(r.workers, newWorker(r, l))
+		w, err := newWorker(r, l)
+		if err != nil {
+			return nil, err
+		}
+		r.workers = append(r.workers, w)
 	}
 	if c.HotKeys != nil {
 		var err error

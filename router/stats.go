@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cacherouter/backend"
+	"cacherouter/coalesce"
 	"cacherouter/memproto"
 	"cacherouter/reactor"
 )
@@ -115,6 +116,7 @@ type Snapshot struct {
 	// ServersUp counts the servers that can be reached; not added up.
 	ServersUp int
 	Loop      reactor.Stats
+	Flights   coalesce.Stats
 	// Servers has what the loop has had to do with each server of the table, by address.
 	Servers map[string]backend.Stats
 	// Peers are the addresses of the clients, where they were asked for; not added up.
@@ -131,6 +133,9 @@ func (w *worker) snapshot() Snapshot {
 		Servers:   make(map[string]backend.Stats, len(w.nodes)),
 	}
 	snap.Requests = slices.Clone(w.stats.Requests)
+	if w.flights != nil {
+		snap.Flights = w.flights.Stats()
+	}
 	for _, n := range w.nodes {
 		snap.Servers[n.use.Address] = n.Stats()
 	}
@@ -158,6 +163,7 @@ func Total(loops []Snapshot) Snapshot {
 		t.add(&s.Stats)
 		t.Sessions += s.Sessions
 		t.Loop.Add(s.Loop)
+		t.Flights.Add(s.Flights)
 		for addr, st := range s.Servers {
 			sum := t.Servers[addr]
 			sum.Add(st)

@@ -91,6 +91,14 @@ type Table struct {
 	Balance balance.Config
 }
 
+// Limits of a table.
+const (
+	// MaxDepth is how many candidates after the home may be read from.
+	MaxDepth = maxReach - 2
+	// MaxCopies is on how many servers an item may live.
+	MaxCopies = maxReach - 1
+)
+
 // Spill says which keys may be read from elsewhere when their home is full.
 type Spill uint8
 

@@ -6,6 +6,7 @@ import (
 
 	"cacherouter/backend"
 	"cacherouter/balance"
+	"cacherouter/coalesce"
 	"cacherouter/epoch"
 	"cacherouter/hotkey"
 	"cacherouter/memproto"
@@ -38,7 +39,13 @@ type worker struct {
 	keyBuf    [memproto.MaxKey + 8]byte
 	scratch   []byte // the request at hand in the form a server gets
 	line      []byte // a line of our own
-	capped    []byte // a request whose life was bounded
+	asked     []byte // what a flight asks
+	formed    []byte // a reply made of another
+	said      []byte // what the router says for a server
+	expired   []*request
+	expirer   reactor.Timer
+	flights   *coalesce.Table[*request, flightCall] // nil if every get goes by itself
+	capped    []byte                                // a request whose life was bounded
 	requests  stock[request]
 	gathers   stock[gather]
 	parts     stock[part]
@@ -53,7 +60,7 @@ type worker struct {
 	stats     Stats
 }
 
-func newWorker(r *Router, l *reactor.Loop) *worker {
+func newWorker(r *Router, l *reactor.Loop) (*worker, error) {
 	w := &worker{
 		r:        r,
 		loop:     l,
@@ -63,12 +70,26 @@ func newWorker(r *Router, l *reactor.Loop) *worker {
 		picks:    make([]int, 0, 8),
 		stats:    Stats{Requests: make([]uint64, memproto.NumVerbs)},
 	}
+	if c := r.cfg.Coalesce; c != nil {
+		var err error
+		if w.flights, err = coalesce.New[*request, flightCall](*c); err != nil {
+			return nil, err
+		}
+	}
 	if m := r.cfg.Membership; m != nil {
 		w.laggard.Func = w.tellLag
 		l.Post(w.tellLag)
 	}
-	l.OnTurn(func() { l.Expect(w.waiting) })
-	return w
+	l.OnTurn(w.turned)
+	return w, nil
+}
+
+// turned is called at the end of each turn of the loop, before anything leaves.
+func (w *worker) turned() {
+	w.loop.Expect(w.waiting)
+	if w.flights != nil {
+		w.flights.Sent()
+	}
 }
 
 // stock keeps values of one type for reuse on a loop.

@@ -13,6 +13,7 @@ import (
 // then the client is answered.
 func (q *request) write(raw []byte) {
 	w := q.w
+	w.seal(q.hash, q.key)
 	picks := w.pick(q.hash)
 	rank := 0
 	if !w.plain {

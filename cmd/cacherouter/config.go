@@ -64,6 +64,11 @@ type poolConfig struct {
 	FlushAll       bool           `yaml:"flush_all" doc:"Whether clients may flush all servers."`
 	OnFailure      string         `yaml:"on_failure" doc:"How a get is answered whose server fails: error or miss."`
 
+	Bound    boundConfig  `yaml:"bound" doc:"How load that is unevenly spread over the keys is kept from its servers; see bounded.md."`
+	Copies   copiesConfig `yaml:"copies" doc:"Items that live on several servers."`
+	Coalesce string       `yaml:"coalesce" doc:"How gets of one key that come at the same time share a request: strict, inflight or off; see hotkeys.md."`
+	Hot      hotConfig    `yaml:"hot" doc:"Which keys are hot; see hotkeys.md."`
+
 	table *table // set by validate; nil where no servers are known before others tell
 }
 
@@ -85,6 +90,10 @@ func defaultConfig() config {
 			BulkSize:       32 << 10,
 			FlushAll:       true,
 			OnFailure:      "error",
+			Bound:          defaultBound(),
+			Copies:         defaultCopies(),
+			Coalesce:       "strict",
+			Hot:            defaultHot(),
 		},
 		Membership: defaultMembership(),
 	}
@@ -289,6 +298,9 @@ func (p *poolConfig) validate() error {
 		return err
 	}
 	if err := p.validateSources(); err != nil {
+		return err
+	}
+	if err := p.validateLoad(); err != nil {
 		return err
 	}
 	if len(p.Servers) == 0 && p.dynamic() != "" {

@@ -19,6 +19,7 @@ type placer struct {
 	mu   sync.Mutex
 	pool poolConfig        // guarded by mu
 	made map[string]*table // guarded by mu: by what they are made of
+	last *router.Table     // guarded by mu
 }
 
 // use makes the tables that follow those of another pool. Its servers only give the order,
@@ -68,8 +69,31 @@ func (p *placer) table(s *membership.State) (*table, error) {
 		return nil, err
 	}
 	t.Until = s.Until
-	p.made = used
+	if err := p.spread(t, placed); err != nil {
+		return nil, err
+	}
+	p.made, p.last = used, &t.Table
 	return t, nil
+}
+
+// spread says in a table how its load is spread over the servers that are placed.
+func (p *placer) spread(t *table, placed []membership.Server) error {
+	weights, shares := make([]int, len(t.Servers)), make(map[string]int)
+	for i, s := range placed { // which are the first of the table
+		weights[i], shares[s.Name] = s.Weight, s.Share
+	}
+	return p.pool.spread(&t.Table, p.last, weights, shares)
+}
+
+// fixedTable returns the table of a pool whose servers are not watched, after the one
+// before, which may be nil.
+func (p *poolConfig) fixedTable(before *router.Table) (*table, error) {
+	weights := make([]int, len(p.Servers))
+	for i, s := range p.Servers {
+		weights[i] = s.Weight
+	}
+	t := *p.table
+	return &t, p.spread(&t.Table, before, weights, nil)
 }
 
 // inOrder sorts servers as the configuration lists them, those that it does not know by

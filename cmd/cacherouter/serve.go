@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"cacherouter/admin"
+	"cacherouter/hotkey"
 	"cacherouter/reactor"
 	"cacherouter/router"
 
@@ -140,8 +141,12 @@ func (s *server) start() (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	t := s.cfg.Pool.table
-	if s.cfg.Membership.Enabled {
+	var t *table
+	if !s.cfg.Membership.Enabled {
+		if t, err = s.cfg.Pool.fixedTable(nil); err != nil {
+			return false, err
+		}
+	} else {
 		if s.members, err = startMembers(ctx, &s.cfg, up, s.log); err != nil {
 			return ctx.Err() != nil, err
 		}
@@ -185,6 +190,11 @@ func (s *server) build(t *table, up upstream) (err error) {
 	if s.members != nil {
 		watching = observer{s.members.cluster}
 	}
+	var hot *hotkey.Config
+	if p.Hot.Enabled {
+		c := p.Hot.config()
+		hot = &c
+	}
 	s.router, err = router.New(router.Config{
 		Loops:          loops,
 		Portable:       s.cfg.Engine == "portable",
@@ -192,6 +202,9 @@ func (s *server) build(t *table, up upstream) (err error) {
 		Table:          &t.Table,
 		Membership:     watching,
 		FailoverTTL:    time.Duration(s.cfg.Membership.FailoverTTL),
+		AnswerEarly:    p.Copies.Answer == "home",
+		Coalesce:       modes[p.Coalesce],
+		HotKeys:        hot,
 		FlushAll:       p.FlushAll,
 		MissOnFailure:  p.OnFailure == "miss",
 		Timeout:        time.Duration(p.Timeout),
@@ -330,7 +343,12 @@ func (s *server) reload(ctx context.Context) error {
 	if s.members != nil {
 		s.members.reload(ctx, &cfg.Pool, s.router)
 	} else {
-		s.router.SetTable(&cfg.Pool.table.Table)
+		t, err := cfg.Pool.fixedTable(s.router.Table())
+		if err != nil {
+			s.log.Error("reload refused", "err", err)
+			return err
+		}
+		s.router.SetTable(&t.Table)
 	}
 	s.log.Info("reloaded", "servers", len(s.router.Table().Servers), "distribution", cfg.Pool.Distribution)
 	return nil
