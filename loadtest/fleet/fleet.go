@@ -39,8 +39,6 @@ type Config struct {
 	Timeout time.Duration
 	// Static turns membership off: keys stay where they are placed.
 	Static bool
-	// Undamped turns the damping of flaps off, for comparison.
-	Undamped bool
 	// Keep has a server that is replaced take over the old process's memory.
 	Keep bool
 	// Logs gets what the routers log, each line behind its router's name; nil means nobody wants it.

@@ -20,13 +20,13 @@ const (
 
 // Router is a router process with fixed addresses.
 type Router struct {
-	Name, Addr, Admin string
+	Name string
+	Addr string // host:port for clients
 
-	fleet  *Fleet
-	host   string
-	user   uint32
-	gossip string
-	proc   *process.Process // nil while it is down
+	fleet *Fleet
+	host  string
+	user  uint32           // the process runs as; 0 is this process's own
+	proc  *process.Process // nil while it is down
 
 	mu     sync.Mutex // guards events
 	events []Event
@@ -35,8 +35,6 @@ type Router struct {
 func (f *Fleet) newRouter(i int) *Router {
 	r := &Router{Name: fmt.Sprintf("r%02d", i), fleet: f, host: fmt.Sprintf("%s%d", f.network, firstRouter+i)}
 	r.Addr = fmt.Sprintf("%s:%d", r.host, clientPort)
-	r.Admin = fmt.Sprintf("%s:%d", r.host, adminPort)
-	r.gossip = fmt.Sprintf("%s:%d", r.host, gossipPort)
 	if os.Geteuid() == 0 {
 		r.user = firstUser + uint32(i)
 	}
@@ -100,17 +98,14 @@ func (r *Router) configure() error {
 
 func (r *Router) configText() string {
 	f, b := r.fleet, &strings.Builder{}
-	fmt.Fprintf(b, "name: %s\nlisten: [%q]\nadmin: %q\nloops: 1\n", r.Name, r.Addr, r.Admin)
+	fmt.Fprintf(b, "name: %s\nlisten: [%q]\nadmin: %q\nloops: 1\n", r.Name, r.Addr, fmt.Sprintf("%s:%d", r.host, adminPort))
 	if f.config.Routers > 1 && !f.config.Static {
-		fmt.Fprintf(b, "gossip:\n  bind: %q\n  join:\n", r.gossip)
+		fmt.Fprintf(b, "gossip:\n  bind: %q\n  join:\n", fmt.Sprintf("%s:%d", r.host, gossipPort))
 		for i := range f.config.Routers {
 			fmt.Fprintf(b, "    - %q\n", fmt.Sprintf("%s%d:%d", f.network, firstRouter+i, gossipPort))
 		}
 	}
 	fmt.Fprintf(b, "membership:\n  enabled: %v\n", !f.config.Static)
-	if f.config.Undamped {
-		fmt.Fprintf(b, "  damping:\n    off: true\n")
-	}
 	fmt.Fprintf(b, "pool:\n  servers:\n")
 	for _, s := range f.Servers[:f.listed] {
 		fmt.Fprintf(b, "    - %q\n", s.Name+"="+s.Addr)

@@ -14,8 +14,6 @@ type Origin struct {
 	latency time.Duration
 	free    chan struct{} // nil means that there is no bound
 	asked   atomic.Uint64
-	busiest atomic.Int64
-	busy    atomic.Int64
 }
 
 // New returns an origin that takes the latency for each answer and gives at most capacity answers at
@@ -35,10 +33,6 @@ func (o *Origin) Fetch() {
 		o.free <- struct{}{}
 		defer func() { <-o.free }()
 	}
-	n := o.busy.Add(1)
-	defer o.busy.Add(-1)
-	for most := o.busiest.Load(); n > most && !o.busiest.CompareAndSwap(most, n); most = o.busiest.Load() {
-	}
 	if o.latency > 0 {
 		time.Sleep(o.latency)
 	}
@@ -46,6 +40,3 @@ func (o *Origin) Fetch() {
 
 // Asked is how many answers were asked for.
 func (o *Origin) Asked() uint64 { return o.asked.Load() }
-
-// Busiest is how many answers were being made at a time, at most.
-func (o *Origin) Busiest() int { return int(o.busiest.Load()) }
