@@ -24,6 +24,7 @@ type commands struct {
 	Peers     peersCommand     `cmd:"" help:"Compare the router with nutcracker, in turns on the same memcached servers."`
 	Protocols protocolsCommand `cmd:"" help:"Compare what text, meta, binary and TLS cost the router."`
 	Scenario  scenarioCommand  `cmd:"" help:"Break a fleet on purpose and see what clients see: see docs/scenarios.md."`
+	Lab       labCommand       `cmd:"" help:"Experiments in virtual time, with the figures of their sources beside ours."`
 	Echo      echoCommand      `cmd:"" hidden:"" help:"Answer what protocols asks, for comparison."`
 }
 

@@ -31,6 +31,7 @@ type Config struct {
 	Load    float64 // gets, as a share of what all servers together can do at full speed
 	Slow    int     // how many times slower the last server is; 1 is not
 	Depth   int     // candidates after the home
+	Floor   int     // of each router's bound
 	Writes  float64 // writes for each get
 	Cached  float64 // share of the keys that fit into all servers together
 	Seed    uint64
@@ -44,8 +45,8 @@ const (
 	origin    = 20 * time.Millisecond  // what the client needs for a value that the cache has not
 	timeout   = time.Second
 	copyTTL   = 10 * time.Second
-	warmUp    = 12 * time.Second
-	measured  = 12 * time.Second
+	warmUp    = 11 * time.Second
+	measured  = 8 * time.Second
 	tick      = 100 * time.Millisecond // of the hot keys' collector
 	perServer = float64(time.Second / service)
 )

@@ -70,7 +70,7 @@ func newRouter(f *fleet, seed uint64) (*router, error) {
 	}
 	if f.Policy != None && f.Policy != Walk {
 		c := bounded.Default(slices.Repeat([]int{1}, f.World.servers))
-		c.PerMille, c.Depth = perMille, f.Depth
+		c.PerMille, c.Depth, c.Floor = perMille, f.Depth, f.Floor
 		if r.bound, err = bounded.New(c); err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (r *router) get(c *call) {
 		r.keys.Touch(hash, r.names[c.key])
 		home := int(order[0])
 		switch {
-		case r.collector.Heat().Level(hash) != hotkey.Cold, r.Policy == Auto && r.bound.InFlight(home) >= 2*r.bound.Cap(home):
+		case r.collector.Heat().Level(hash) != hotkey.Cold, r.Policy == Auto && r.bound.Beyond(home, 2):
 			c.rank = r.take(order)
 		default:
 			r.count(order[0])
