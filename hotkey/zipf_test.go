@@ -42,9 +42,6 @@ func newZipf(s float64, n int, seed uint64) *zipf {
 
 func (z *zipf) integral(x float64) float64 { return math.Pow(x, 1-z.s) / (1 - z.s) }
 
-// share returns the probability of a rank.
-func (z *zipf) share(rank int) float64 { return math.Pow(float64(rank), -z.s) / z.all }
-
 func (z *zipf) draw() int {
 	u := z.rnd.Float64() * z.all
 	sum := z.head[len(z.head)-1]

@@ -97,16 +97,14 @@ func (s Sight) String() string {
 func Look(reply []byte) Sight {
 	line, _, _ := bytes.Cut(reply, []byte{'\r'})
 	verb, rest := word(line)
-	size := []byte("0")
 	switch string(verb) {
 	case "EN":
 		return Miss
 	case "VA":
-		size, rest = word(rest)
-	default:
-		return Unknown
+		size, flags := word(rest)
+		return sight(flags, string(size) == "0")
 	}
-	return sight(rest, string(size) == "0")
+	return Unknown
 }
 
 func sight(flags []byte, empty bool) Sight {
