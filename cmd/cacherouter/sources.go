@@ -102,6 +102,10 @@ type sources struct {
 	watchers  []*discover.Watcher
 }
 
+// shortest is the least time between two looks at DNS, whatever it says, unless all are to
+// be more frequent.
+const shortest = 5 * time.Second
+
 // newSources makes the sources of a pool. Where several name a server, the first in this
 // order is believed: what the operator wrote, then DNS, then what anybody may have said.
 func newSources(c *config, prober membership.Prober, log *slog.Logger) *sources {
@@ -109,7 +113,8 @@ func newSources(c *config, prober membership.Prober, log *slog.Logger) *sources 
 	s := new(sources)
 	guard := discover.Guard{Max: lists.Max, Confirm: lists.Confirm, Over: time.Duration(lists.Over)}
 	watch := func(name string, source discover.Source, guard discover.Guard) *discover.Watcher {
-		w := &discover.Watcher{Name: name, Source: source, Guard: guard, Every: time.Duration(lists.Every), Log: log}
+		every := time.Duration(lists.Every)
+		w := &discover.Watcher{Name: name, Source: source, Guard: guard, Every: every, Shortest: min(every, shortest), Log: log}
 		s.watchers = append(s.watchers, w)
 		return w
 	}
