@@ -120,7 +120,7 @@ func (c *Cluster) serverLocked(p view.Placed, now time.Time) Server {
 		s.Writes, s.Reads = Failover, c.pool.Usable(p.Name)
 	case p.Status != view.In:
 		s.Writes = Failover
-		s.Clean = p.Status == view.Away && reachable
+		s.Clean = reachable
 	case reachable && c.dirtyLocked(p.Name):
 		s.Writes, s.Clean = Failover, true
 	case reachable || c.pool.Panics():
