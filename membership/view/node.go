@@ -79,10 +79,10 @@ func (n *Node) Tick(now time.Time) {
 	if n.trusted() {
 		n.decideList(now)
 	}
-	if n.trusted() && !n.frozen() {
-		doubted := n.doubted()
+	if !n.frozen() {
+		doubted, trusted := n.doubted(), n.trusted()
 		for _, s := range n.list {
-			if doubted[s.Name] || n.decisions[s.Name] != nil {
+			if (doubted[s.Name] || n.decisions[s.Name] != nil) && (trusted || n.mayGiveBack(s.Name, now)) {
 				n.decide(s.Name, now)
 			}
 		}
@@ -106,6 +106,13 @@ func (n *Node) doubted() map[string]bool {
 		}
 	}
 	return all
+}
+
+// mayGiveBack reports whether a router that does not trust itself may decide on a server
+// all the same: it may if it is alone and the server is to return. That it answers is
+// certain, and if most servers are down those that answer must not stay away as well.
+func (n *Node) mayGiveBack(server string, now time.Time) bool {
+	return n.known() == 1 && !n.self.Left && n.status(server, now) != In && n.mayReturn(n.poll(server, now))
 }
 
 // wall is the routers' common clock: our own, unless the others agree that it is wrong.

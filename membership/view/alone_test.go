@@ -1,0 +1,26 @@
+package view
+
+import (
+	"testing"
+	"time"
+)
+
+// TestReturnWhileMostAreDown: a server that answers again is given its keys back although
+// most others are down, and nothing else is decided: to a router alone it may be the only
+// one that is left.
+func TestReturnWhileMostAreDown(t *testing.T) {
+	w := newWorld(t, 1, 1, 3, Config{})
+	w.blip("s00")
+	w.servers["s00"].killed = true
+	w.until(10*time.Second, "moved", func() bool { return w.status("s00", Out) })
+	w.servers["s01"].killed, w.servers["s02"].killed = true, true
+	w.run(5 * time.Second)
+	w.servers["s00"].killed = false
+	w.until(5*time.Minute, "back", func() bool { return w.status("s00", In) })
+	if st := w.routers[0].node.Stats(); !st.Abstains {
+		t.Errorf("the router trusts itself: %+v", st)
+	}
+	if !w.status("s01", In) || !w.status("s02", In) {
+		t.Error("one of the servers that are down was decided on")
+	}
+}
