@@ -29,10 +29,10 @@ func TestLargeValues(t *testing.T) {
 	s := newTraffic(t, 2, Config{MinBytes: 1 << 40, LargeValue: 100 * kib})
 	s.each = func() {
 		s.move("small", 100*kib-1)
+		s.move("large", 300*kib)
 		s.move("large", 100*kib)
-		s.move("large", 200*kib)
 		s.move("larger", 900*kib)
-		s.counters[1].Moved(hashOfString("large"), []byte("large"), 300*kib)
+		s.counters[1].Moved(hashOfString("large"), []byte("large"), 200*kib)
 	}
 	s.alert("larger")
 	s.alert("large")
