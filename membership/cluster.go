@@ -152,8 +152,8 @@ func (c *Cluster) run() {
 			c.takeReports(time.Now())
 		case <-c.due():
 			c.step(time.Now())
-		case now := <-t.C:
-			c.turn(turn, now)
+		case <-t.C: // not its time: that was when it fired, and others came since
+			c.turn(turn, time.Now())
 			turn++
 		}
 	}

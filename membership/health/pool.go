@@ -132,8 +132,11 @@ func (p *Pool) medianCost() time.Duration {
 // above all, says nothing about the servers.
 func (p *Pool) advance(now time.Time) {
 	gap := now.Sub(p.ticked)
+	if gap < 0 && gap > -p.cfg.Pause/2 {
+		return // who calls read the clock before it waited for others
+	}
 	p.ticked = now
-	if gap <= p.cfg.Pause && gap >= 0 {
+	if gap >= 0 && gap <= p.cfg.Pause {
 		return
 	}
 	p.abstain, p.void = now.Add(p.cfg.Settle), now.Add(p.cfg.Settle/3)

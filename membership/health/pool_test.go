@@ -322,3 +322,23 @@ func TestAnythingGoes(t *testing.T) {
 		}
 	})
 }
+
+// Whoever reports something read the clock before it waited for others to have reported: time may be a
+// little earlier than the last time, which is no clock that was set back.
+func TestTimesOutOfOrderVoidNothing(t *testing.T) {
+	k := newClock(Config{}, true, "a", "b", "c")
+	k.pass(time.Second)
+	k.Probe("b", true, k.now, k.now.Add(time.Millisecond))
+	k.Tick(k.now)
+	k.refuse("a", 2)
+	k.Probe("b", true, k.now, k.now.Add(2*time.Millisecond))
+	k.refuse("a", 1)
+	if k.Abstains(k.now) || k.State("a") != Down {
+		t.Errorf("abstains %v, a is %v", k.Abstains(k.now), k.State("a"))
+	}
+	back := k.now.Add(-time.Minute)
+	k.Tick(back)
+	if !k.Abstains(back) {
+		t.Error("a clock that was set back is not noticed")
+	}
+}

@@ -187,6 +187,23 @@ func TestLeavingIsNotVanishing(t *testing.T) {
 	})
 }
 
+// TestTimesOutOfOrder: a tick whose time is a little before that of the one before is no clock that was
+// set back.
+func TestTimesOutOfOrder(t *testing.T) {
+	w := newWorld(t, 1, 1, 3, Config{})
+	w.run(20 * time.Second)
+	n := w.routers[0].node
+	now := n.ticked
+	n.Tick(now.Add(-time.Millisecond))
+	if n.settle.After(now) {
+		t.Errorf("it decides nothing for %v", n.settle.Sub(now))
+	}
+	n.Tick(now.Add(-time.Minute))
+	if !n.settle.After(now.Add(-time.Minute)) {
+		t.Error("a clock that was set back is not noticed")
+	}
+}
+
 // TestPauseOfItsOwn: a node that was stopped, or whose clock was set back, decides nothing
 // for a while, whatever its judge says.
 func TestPauseOfItsOwn(t *testing.T) {
