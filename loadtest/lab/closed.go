@@ -23,7 +23,7 @@ type closed struct {
 const (
 	closedServers  = 20
 	closedKeys     = 20_000
-	closedRequests = 30_000
+	closedRequests = 60_000
 )
 
 // measured is what a closed system showed.
@@ -163,7 +163,7 @@ func closedLaw(zipf float64) []uint64 {
 
 // closedOrders are the keys' servers in rendezvous order.
 var closedOrders = sync.OnceValues(func() ([][]int, error) {
-	p, err := rendezvousOf(names(closedServers))
+	p, err := smallTableOf(names(closedServers))
 	if err != nil {
 		return nil, fmt.Errorf("cannot place keys: %w", err)
 	}
