@@ -71,7 +71,7 @@ var ours = []struct {
 	{"memproto", "", "the wire is bytes in, requests and replies out"},
 	{"reactor", "", "event loops know bytes, not memcached"},
 	{"backend", "memproto reactor", "a server's connections must not know which client asks, or why this server"},
-	{"router", "backend memproto reactor bounded balance coalesce epoch hotkey", "how keys are placed, who is a member and what is shown are told to it, so that each can change alone"},
+	{"router", "backend memproto reactor bounded balance coalesce epoch hotkey refresh", "how keys are placed, who is a member and what is shown are told to it, so that each can change alone"},
 	{"membership", "fresh", "who is in is decided from what is observed, not from how requests are carried"},
 	{"embedded", "memproto", "the stand-in server must be able to disagree with the router about everything but the wire"},
 	{"admin", "backend memproto router membership reactor", "what is shown is read from the router; nothing is decided here"},

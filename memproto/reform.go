@@ -50,9 +50,19 @@ func (p Parts) Copyable() bool {
 	return p&(ClassicCAS|MetaCAS|MetaTTL) == 0 && p&(ClassicItem|MetaFlags) != 0
 }
 
+// Meta reports whether any part is wanted by a meta get.
+func (p Parts) Meta() bool { return p&(MetaValue|MetaFlags|MetaCAS|MetaTTL) != 0 }
+
+// HasOpaque reports whether the line of a meta request has an opaque.
+func HasOpaque(line []byte) bool {
+	_, rest := NextWord(line)
+	_, rest = NextWord(rest)
+	return metaFlag(rest, 'O') != nil
+}
+
 // AppendAsk appends a get that is told all these parts, and returns its verb.
 func (p Parts) AppendAsk(dst, key []byte) ([]byte, Verb) {
-	if p&(MetaValue|MetaFlags|MetaCAS|MetaTTL) == 0 {
+	if !p.Meta() {
 		verb, word := Get, "get "
 		if p&ClassicCAS != 0 {
 			verb, word = Gets, "gets "

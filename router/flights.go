@@ -17,7 +17,8 @@ type flight = coalesce.Flight[*request, flightCall]
 
 // flightCall is what is kept with a flight.
 type flightCall struct {
-	own *request // whose own words were sent; nil if they were made for all
+	own    *request // whose own words were sent; nil if they were made for all
+	renews bool     // one may be chosen to renew the item
 }
 
 // expireEvery is how often it is looked for gets that have waited too long for a flight
@@ -27,9 +28,15 @@ const expireEvery = 20 * time.Millisecond
 // read sends a request that changes nothing, or lets it wait with others.
 func (q *request) read(raw []byte) {
 	w := q.w
-	q.own = append(q.own[:0], raw...)
 	if q.parts == 0 || w.flights == nil {
 		q.fly(raw)
+		return
+	}
+	q.own = append(q.own[:0], raw...)
+	if w.r.leases != nil {
+		q.ticket = w.r.leases.Ticket()
+	}
+	if q.isNear() && q.findNear() {
 		return
 	}
 	now := w.now()
@@ -39,8 +46,7 @@ func (q *request) read(raw []byte) {
 	}
 	switch f, role := w.flights.Join(&ask); role {
 	case coalesce.Leader:
-		q.flight, f.Call.own = f, q
-		q.fly(raw)
+		q.takeOff(f)
 	case coalesce.Follower:
 		w.expireLater()
 	default:
@@ -48,19 +54,42 @@ func (q *request) read(raw []byte) {
 	}
 }
 
+// itself makes the request ask for itself again, after it has asked for others.
+func (q *request) itself() {
+	q.sent, q.kind = q.verb, memproto.Reads
+	if q.parts.Copyable() {
+		q.kind = memproto.Copyable
+	}
+	q.call.Verb, q.call.Repeatable = q.verb, q.repeatable
+}
+
 // lead sends a flight that gets have waited for.
 func (w *worker) lead(f *flight) {
 	q := f.First()
+	q.itself()
+	q.takeOff(f)
+}
+
+// takeOff makes the request of a flight: in the words of the one that makes it, if there
+// is no other, else in words that serve all.
+func (q *request) takeOff(f *flight) {
+	w := q.w
 	q.flight = f
-	if f.Len() == 1 {
+	parts := memproto.Parts(f.Want())
+	f.Call.renews = w.r.cfg.Refresh.Before > 0 && !parts.Meta()
+	if f.Len() == 1 && !f.Call.renews {
 		f.Call.own = q
-		q.sent = q.verb
 		q.fly(q.own)
 		return
 	}
-	f.Call.own = nil
-	parts := memproto.Parts(f.Want())
-	w.asked, q.sent = parts.AppendAsk(w.asked[:0], q.key)
+	if f.Call.renews {
+		w.asked = append(append(w.asked[:0], "mg "...), q.key...)
+		w.asked = w.r.cfg.Refresh.AppendFlags(w.asked, parts&memproto.ClassicCAS != 0)
+		w.asked, q.sent = append(w.asked, "\r\n"...), memproto.MetaGet
+		q.homely = true // only one server may choose
+	} else {
+		w.asked, q.sent = parts.AppendAsk(w.asked[:0], q.key)
+	}
 	q.call.Verb = q.sent
 	q.kind = memproto.Reads
 	if parts.Copyable() {
@@ -71,36 +100,63 @@ func (w *worker) lead(f *flight) {
 
 // land gives a server's reply to all that wait for it.
 func (q *request) land(b []byte) {
-	w, f, sent := q.w, q.flight, q.sent
-	q.flight = nil
-	own := f.Call.own
-	f.Call.own = nil
+	w, f := q.w, q.flight
+	if q.nears {
+		q.keepNear(b)
+	}
+	l := landing{w: w, reply: b, sent: q.sent, own: f.Call.own, renews: f.Call.renews}
+	q.flight, f.Call = nil, flightCall{}
 	if next := w.flights.Landed(f, w.now()); next != nil {
 		w.lead(next)
 	}
-	found, ok := memproto.Found{}, false
-	if f.Len() > 1 || own == nil {
-		found, ok = memproto.ParseFound(b)
+	if f.Len() > 1 || l.own == nil {
+		l.found, l.ok = memproto.ParseFound(b)
 	}
 	for who, more := w.flights.Pop(f); more; who, more = w.flights.Pop(f) {
-		switch {
-		case who == own || who.verb == sent && sent != memproto.MetaGet:
-			who.served(b)
-		case ok:
-			w.formed = found.AppendReply(w.formed[:0], who.verb, line(who.own), who.key)
-			who.served(w.formed)
-		case memproto.Missed(b):
-			who.served(w.missReply(who.verb, who.own))
-		default:
-			who.served(b)
-		}
-		if ok && found.Won { // the next ones did not
-			found.Won, found.Lost = false, true
-		}
+		l.serve(who)
 	}
 	if cap(w.formed) > keepScratch {
 		w.formed = nil
 	}
+}
+
+// landing is a reply that several wait for.
+type landing struct {
+	w      *worker
+	reply  []byte
+	sent   memproto.Verb
+	own    *request
+	renews bool
+	found  memproto.Found
+	ok     bool // found is
+}
+
+// serve gives the reply to one of them, in the form that it wants.
+func (l *landing) serve(q *request) {
+	w := l.w
+	switch {
+	case q == l.own || q.verb == l.sent && l.sent != memproto.MetaGet:
+		q.served(l.reply)
+	case l.ok && l.renews && l.hidden():
+		q.served(w.missReply(q.verb, q.own))
+	case l.ok:
+		w.formed = l.found.AppendReply(w.formed[:0], q.verb, line(q.own), q.key)
+		q.served(w.formed)
+	case memproto.Missed(l.reply):
+		q.served(w.missReply(q.verb, q.own))
+	default:
+		q.served(l.reply)
+	}
+	if l.ok && l.found.Won { // the next ones did not
+		l.found.Won, l.found.Lost = false, true
+	}
+}
+
+// hidden reports whether what was found is shown as a miss: to the one that is to renew
+// it, and to all while nobody has stored a value yet.
+func (l *landing) hidden() bool {
+	empty := len(l.found.Value) == 0 && (l.found.Won || l.found.Lost)
+	return l.found.Won || empty && l.w.r.cfg.Refresh.Vivify > 0
 }
 
 // line returns a request without the end of its line.
@@ -109,8 +165,7 @@ func line(raw []byte) []byte { return bytes.TrimRight(raw, "\r\n") }
 // crash ends a flight that got no reply. Those that have time left fly once more.
 func (q *request) crash(failure backend.Failure) {
 	w, f := q.w, q.flight
-	q.flight = nil
-	f.Call.own = nil
+	q.flight, f.Call = nil, flightCall{}
 	if next := w.flights.Failed(f, w.now()); next != nil {
 		w.lead(next)
 	}

@@ -74,6 +74,9 @@ func (r *Router) collectHeat(ctx context.Context) {
 		r.cfg.Log.Log(ctx, level, "key heat", "key", strconv.QuoteToASCII(c.Key), "from", c.From.String(), "to", c.To.String(),
 			"rate", int(c.Rate), "share", float64(int(c.Share*1000))/1000, "bytes", int(c.Bytes))
 	}
+	if r.limiter != nil {
+		r.limiter.Follow(r.heat.collector.Heat())
+	}
 	if l, ok := r.heat.collector.Alert(); ok {
 		r.cfg.Log.Warn("large value", "value", l)
 	}
@@ -86,6 +89,15 @@ func (r *Router) HotKeys(k int) *hotkey.Report {
 		return nil
 	}
 	return r.heat.collector.Report(k)
+}
+
+// HotHints returns what other routers may be told of the hottest keys. Any goroutine may
+// call it.
+func (r *Router) HotHints() []hotkey.Hint {
+	if r.heat == nil {
+		return nil
+	}
+	return r.heat.collector.Hints()
 }
 
 // level returns how hot a key is.

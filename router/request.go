@@ -2,6 +2,7 @@ package router
 
 import (
 	"cacherouter/backend"
+	"cacherouter/hotkey"
 	"cacherouter/memproto"
 )
 
@@ -38,7 +39,13 @@ type request struct {
 	avoid  *node  // has failed it
 	// homely says that only the home is asked.
 	homely bool
-	fill   *refill // waits for the reply
+	near   hotkey.Token // to keep the reply by, if nears
+	nears  bool
+	ticket uint64 // from before it was asked, for leases
+	parked bool   // waits for a write
+	// detached says that it is not in its client's list: its reply may come at any time.
+	detached bool
+	fill     *refill // waits for the reply
 
 	// Of a write.
 	began   bool      // the epochs know of it
@@ -118,6 +125,11 @@ func (q *request) of(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
 
 // submit sends the request where it belongs.
 func (q *request) submit(raw []byte) {
+	if !q.w.allowed(q.hash) {
+		q.w.stats.Limited++
+		q.finish(limited)
+		return
+	}
 	if q.kind == memproto.Changes {
 		q.write(raw)
 	} else {
@@ -188,8 +200,16 @@ func (q *request) conclude(b []byte) {
 	q.served(b)
 }
 
-// served ends the request with its reply.
+// served ends the request with its reply, unless that is a miss that is not to be shown.
 func (q *request) served(b []byte) {
+	if memproto.Missed(b) && q.mayLease() && q.lease() {
+		return
+	}
+	q.show(b)
+}
+
+// show ends the request with its reply.
+func (q *request) show(b []byte) {
 	if q.parent == nil && q.w.stats.count(q.verb, b) {
 		if q.node != nil { // it made the request
 			q.node.Saw(q.hash, len(b))
@@ -220,6 +240,16 @@ func (q *request) finish(b []byte) {
 		head, b = q.answer(b)
 	case q.quiet && memproto.Quiet(q.verb, b):
 		b = nil
+	}
+	if q.detached {
+		s.conn.Write(head)
+		s.conn.Write(b)
+		s.unloose(q)
+		s.n--
+		s.w.waiting--
+		q.w.recycle(q)
+		s.settle()
+		return
 	}
 	if s.head != q {
 		q.keep(head)

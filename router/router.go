@@ -16,6 +16,7 @@ import (
 	"cacherouter/epoch"
 	"cacherouter/hotkey"
 	"cacherouter/reactor"
+	"cacherouter/refresh"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -37,6 +38,22 @@ type Config struct {
 	Coalesce *coalesce.Config
 	// HotKeys counts keys and finds those that are hot; nil means that nobody does.
 	HotKeys *hotkey.Config
+	// Near is the near cache of each loop, for hot keys; nil means none. Its Epochs are
+	// filled in. It needs Coalesce and HotKeys, as do Lease and Refresh the former.
+	Near *hotkey.NearConfig
+	// Limit bounds the rate of each hot key; nil means no bound.
+	Limit *hotkey.LimitConfig
+	// Lease lets one client at a time fill a missing key, while the others wait for up to
+	// LeasePatience; nil means that everybody is shown the miss.
+	Lease *coalesce.LeaseConfig
+	// LeasePatience is how long a client may have gets parked; 0 means DefaultPatience.
+	LeasePatience time.Duration
+	// Refresh lets one client renew an item that nears its end. The zero value does not.
+	Refresh refresh.Config
+	// OnWritten is told the hashes of hot keys that were written, so that other routers can
+	// forget them; see [Router.Forget]. It is called on a goroutine of its own. Nil means
+	// that nobody wants to know.
+	OnWritten func(hashes []uint64)
 	// FailoverTTL bounds the time to live of what is written in place of a server that is
 	// away; 0 means DefaultFailoverTTL.
 	FailoverTTL time.Duration
@@ -108,6 +125,8 @@ const (
 	DefaultTimeout  = time.Second
 	DefaultMaxValue = 128 << 20
 	DefaultBulkSize = 32 << 10
+	// DefaultPatience is how long a client may have gets parked.
+	DefaultPatience = time.Second
 	// DefaultFailoverTTL is how long what is written elsewhere lives at most.
 	DefaultFailoverTTL = time.Minute
 
@@ -129,6 +148,9 @@ func (c Config) withDefaults() Config {
 		if *d == 0 {
 			*d = DefaultTimeout
 		}
+	}
+	if c.LeasePatience == 0 {
+		c.LeasePatience = DefaultPatience
 	}
 	if c.FailoverTTL == 0 {
 		c.FailoverTTL = DefaultFailoverTTL
@@ -158,10 +180,14 @@ type Router struct {
 	workers []*worker
 	loops   []*reactor.Loop
 
-	epochs  *epoch.Table
-	copies  *copyMarks
-	heat    *heat         // nil if keys are not counted
-	version atomic.Uint64 // of the table
+	epochs   *epoch.Table
+	copies   *copyMarks
+	heat     *heat           // nil if keys are not counted
+	limiter  *hotkey.Limiter // nil if there is no limit
+	leases   *leases         // nil if misses are shown to all
+	rumours  rumours
+	sessions atomic.Uint64 // so far
+	version  atomic.Uint64 // of the table
 
 	mu        sync.Mutex
 	table     *Table                 // guarded by mu
@@ -176,6 +202,7 @@ func New(c Config) (*Router, error) {
 		return nil, errors.New("cannot route without servers")
 	}
 	r := &Router{cfg: c, started: time.Now(), epochs: epoch.New(0), copies: newCopyMarks()}
+	r.rumours.some = make(chan struct{}, 1)
 	for range c.Loops {
 		l, err := reactor.NewLoop(reactor.Config{Portable: c.Portable, Spare: c.Spare})
 		if err != nil {
@@ -194,8 +221,44 @@ func New(c Config) (*Router, error) {
 			return nil, err
 		}
 	}
+	if err := r.addRemedies(); err != nil {
+		return nil, err
+	}
 	r.SetTable(c.Table)
 	return r, nil
+}
+
+// addRemedies makes what spares servers hot and missing keys.
+func (r *Router) addRemedies() (err error) {
+	c := &r.cfg
+	if c.Limit != nil {
+		if r.limiter, err = hotkey.NewLimiter(*c.Limit); err != nil {
+			return err
+		}
+	}
+	if c.Lease != nil {
+		l, err := coalesce.NewLeases[*request](*c.Lease)
+		if err != nil {
+			return err
+		}
+		r.leases = &leases{l, c.LeasePatience}
+		r.workers[0].leaser.Func = r.workers[0].expireLeases
+		r.loops[0].Post(r.workers[0].expireLeases)
+	}
+	if err = c.Refresh.Validate(); err != nil {
+		return err
+	}
+	if c.Near == nil {
+		return nil
+	}
+	near := *c.Near
+	near.Epochs = r.epochs
+	for _, w := range r.workers {
+		if w.near, err = hotkey.NewNear(near); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Run turns the loops until ctx ends; then every connection is closed.
@@ -206,6 +269,9 @@ func (r *Router) Run(ctx context.Context) error {
 	}
 	if r.heat != nil {
 		g.Go(func() error { return r.watchHeat(ctx) })
+	}
+	if r.cfg.OnWritten != nil {
+		g.Go(func() error { return r.spreadRumours(ctx) })
 	}
 	return g.Wait()
 }

@@ -2,6 +2,7 @@ package router
 
 import (
 	"io"
+	"time"
 
 	"cacherouter/memproto"
 	"cacherouter/reactor"
@@ -36,7 +37,12 @@ type session struct {
 	// stepping counts requests that may ask one server after another: a later one on the
 	// same key could overtake them.
 	stepping int
-	ended    bool // no more requests come: close when all are answered
+	id       uint64        // unique within the router
+	leases   []uint64      // that it was given
+	loose    []*request    // are not in the list: their replies may come at any time
+	parked   int           // requests that wait for a write
+	parkedBy time.Duration // until when they may, on the router's clock
+	ended    bool          // no more requests come: close when all are answered
 
 	passwords Passwords // who must approve before anything is served; nil afterwards
 	attempts  int       // to authenticate that failed
@@ -45,7 +51,7 @@ type session struct {
 
 // newSession serves a new client. With p it must authenticate first.
 func (w *worker) newSession(c *reactor.Conn, p Passwords) *session {
-	s := &session{w: w, conn: c, replySize: firstReply, passwords: p}
+	s := &session{w: w, conn: c, replySize: firstReply, passwords: p, id: w.r.sessions.Add(1)}
 	w.sessions[s] = struct{}{}
 	w.stats.Clients++
 	s.watch.active = w.loop.Now()
@@ -254,5 +260,11 @@ func (s *session) Closed(err error) {
 			s.w.recycle(q)
 		}
 	}
+	for _, q := range s.loose {
+		q.session = nil
+		s.w.waiting--
+	}
+	s.loose = nil
+	s.endLeases()
 	s.w.gone(s)
 }

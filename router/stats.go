@@ -30,6 +30,7 @@ type Stats struct {
 	Copied     uint64 // items copied from one server to another
 	Overtaken  uint64 // copies not made as a write came in between
 	Spread     uint64 // copies stored together with their home
+	Limited    uint64 // requests on keys that have too many
 	Pulled     uint64 // items looked for where they lived before
 	Cleaned    uint64 // deletions of what a write has left elsewhere
 	Uncleaned  uint64 // those that failed; the server is not trusted for a while
@@ -83,6 +84,7 @@ func (st *Stats) add(o *Stats) {
 	st.Copied += o.Copied
 	st.Overtaken += o.Overtaken
 	st.Spread += o.Spread
+	st.Limited += o.Limited
 	st.Pulled += o.Pulled
 	st.Cleaned += o.Cleaned
 	st.Uncleaned += o.Uncleaned

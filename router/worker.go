@@ -45,7 +45,9 @@ type worker struct {
 	expired   []*request
 	expirer   reactor.Timer
 	flights   *coalesce.Table[*request, flightCall] // nil if every get goes by itself
-	capped    []byte                                // a request whose life was bounded
+	near      *hotkey.Near                          // nil if there is none
+	leaser    reactor.Timer
+	capped    []byte // a request whose life was bounded
 	requests  stock[request]
 	gathers   stock[gather]
 	parts     stock[part]
@@ -128,7 +130,11 @@ func (w *worker) adopt(t *Table, standings map[identity]*standing) {
 			n = &node{standing: standings[id]}
 			n.Server = backend.New(w.loop, w.backendConfig(s, &n.standing.health))
 		}
+		recovers := n.use.Writes != WriteHere && s.Writes == WriteHere || n.use.Reads == ReadNext && s.Reads != ReadNext
 		n.use, n.index = s, i
+		if recovers {
+			n.Reconnect()
+		}
 		w.nodes[i] = n
 		delete(old, id)
 	}

@@ -149,6 +149,10 @@ func (q *request) spreadOver(picks []int, raw []byte) {
 
 // wrote takes the reply to a write.
 func (q *request) wrote(b []byte) {
+	if memproto.Changed(q.verb, b) {
+		q.w.written(q.hash, q.key)
+		q.w.rumour(q.hash)
+	}
 	switch {
 	case q.old != nil && memproto.Absent(q.verb, b):
 		q.ended()

@@ -64,10 +64,14 @@ type poolConfig struct {
 	FlushAll       bool           `yaml:"flush_all" doc:"Whether clients may flush all servers."`
 	OnFailure      string         `yaml:"on_failure" doc:"How a get is answered whose server fails: error or miss."`
 
-	Bound    boundConfig  `yaml:"bound" doc:"How load that is unevenly spread over the keys is kept from its servers; see bounded.md."`
-	Copies   copiesConfig `yaml:"copies" doc:"Items that live on several servers."`
-	Coalesce string       `yaml:"coalesce" doc:"How gets of one key that come at the same time share a request: strict, inflight or off; see hotkeys.md."`
-	Hot      hotConfig    `yaml:"hot" doc:"Which keys are hot; see hotkeys.md."`
+	Bound    boundConfig   `yaml:"bound" doc:"How load that is unevenly spread over the keys is kept from its servers; see bounded.md."`
+	Copies   copiesConfig  `yaml:"copies" doc:"Items that live on several servers."`
+	Coalesce string        `yaml:"coalesce" doc:"How gets of one key that come at the same time share a request: strict, inflight or off; see hotkeys.md."`
+	Hot      hotConfig     `yaml:"hot" doc:"Which keys are hot; see hotkeys.md."`
+	Near     nearConfig    `yaml:"near" doc:"The values of hot keys, kept by the router."`
+	Limit    limitConfig   `yaml:"limit" doc:"The rate of hot keys."`
+	Lease    leaseConfig   `yaml:"lease" doc:"Misses of one key."`
+	Refresh  refreshConfig `yaml:"refresh" doc:"Items near their end."`
 
 	table *table // set by validate; nil where no servers are known before others tell
 }
@@ -94,6 +98,8 @@ func defaultConfig() config {
 			Copies:         defaultCopies(),
 			Coalesce:       "strict",
 			Hot:            defaultHot(),
+			Near:           defaultNear(),
+			Lease:          defaultLease(),
 		},
 		Membership: defaultMembership(),
 	}
@@ -301,6 +307,9 @@ func (p *poolConfig) validate() error {
 		return err
 	}
 	if err := p.validateLoad(); err != nil {
+		return err
+	}
+	if err := p.validateRemedies(); err != nil {
 		return err
 	}
 	if len(p.Servers) == 0 && p.dynamic() != "" {

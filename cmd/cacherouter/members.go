@@ -33,7 +33,7 @@ type members struct {
 
 // startMembers looks for the servers and begins to watch them. It takes as long as it
 // takes to find the first one, or until the context ends.
-func startMembers(ctx context.Context, c *config, up upstream, log *slog.Logger) (*members, error) {
+func startMembers(ctx context.Context, c *config, up upstream, onHint func([]byte), log *slog.Logger) (*members, error) {
 	prober := probe.TCP{Dial: up.dial, User: up.user, Password: up.password}
 	m := &members{sources: newSources(c, prober, log), placer: new(placer), log: log}
 	m.placer.use(&c.Pool)
@@ -47,6 +47,7 @@ func startMembers(ctx context.Context, c *config, up upstream, log *slog.Logger)
 		Announced:      m.sources.announced,
 		FailoverAtOnce: c.Membership.FailoverWrites == "at_once",
 		Handover:       time.Duration(c.Membership.Handover),
+		OnHint:         onHint,
 		Log:            log,
 	}
 	mc.Health, mc.View, mc.Journal, mc.Readmit = c.Membership.constants()

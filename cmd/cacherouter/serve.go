@@ -91,6 +91,7 @@ type server struct {
 	members *members
 	admin   *admin.Server
 	ready   func(listening) // may be nil
+	hints   hints
 
 	reloading sync.Mutex // held by a reload, as a signal and a request may ask at once
 }
@@ -106,6 +107,7 @@ type listening struct {
 func serve(cfg config, load func() (config, error), log *slog.Logger, ready func(listening)) error {
 	raiseDescriptorLimit(log)
 	s := &server{cfg: cfg, load: load, log: log, ready: ready}
+	s.hints.name, s.hints.started = cfg.routerName(), time.Now()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -120,6 +122,7 @@ func serve(cfg config, load func() (config, error), log *slog.Logger, ready func
 	g.Go(func() error { return s.router.Run(ctx) })
 	if s.members != nil {
 		g.Go(func() error { s.members.follow(ctx, s.router); return nil })
+		g.Go(func() error { s.hints.tell(ctx, s.members.cluster); return nil })
 	}
 	g.Go(func() error {
 		defer cancel()
@@ -147,7 +150,7 @@ func (s *server) start() (ended bool, err error) {
 			return false, err
 		}
 	} else {
-		if s.members, err = startMembers(ctx, &s.cfg, up, s.log); err != nil {
+		if s.members, err = startMembers(ctx, &s.cfg, up, s.hints.heard, s.log); err != nil {
 			return ctx.Err() != nil, err
 		}
 		if t, err = s.members.first(); err != nil {
@@ -205,6 +208,12 @@ func (s *server) build(t *table, up upstream) (err error) {
 		AnswerEarly:    p.Copies.Answer == "home",
 		Coalesce:       modes[p.Coalesce],
 		HotKeys:        hot,
+		Near:           p.Near.config(),
+		Limit:          p.Limit.config(),
+		Lease:          p.Lease.config(),
+		LeasePatience:  time.Duration(p.Lease.Patience),
+		Refresh:        p.Refresh.config(),
+		OnWritten:      s.onWritten(),
 		FlushAll:       p.FlushAll,
 		MissOnFailure:  p.OnFailure == "miss",
 		Timeout:        time.Duration(p.Timeout),
@@ -224,9 +233,19 @@ func (s *server) build(t *table, up upstream) (err error) {
 		Log:            s.log,
 	})
 	if err == nil {
+		s.hints.router.Store(s.router)
 		s.log.Info("routing", "servers", len(t.Servers), "distribution", p.Distribution, "digest", t.digest(), "loops", loops)
 	}
 	return err
+}
+
+// onWritten returns what tells other routers of hot keys that were written, nil if nobody
+// keeps any.
+func (s *server) onWritten() func([]uint64) {
+	if s.members == nil || s.cfg.Pool.Near.Bytes == 0 {
+		return nil
+	}
+	return func(hashes []uint64) { s.members.cluster.SendHint(written(hashes)) }
 }
 
 // listen opens the listeners and says so; what they need on the side runs in g.

@@ -1,0 +1,142 @@
+package router
+
+import (
+	"time"
+
+	"cacherouter/coalesce"
+	"cacherouter/memproto"
+)
+
+// With leases the first get that misses a key shows its miss, and those that follow wait
+// until its client has stored the value; see coalesce.Leases. A get that waits is parked:
+// its request stays where it is in its client's list, but for one whose client tells
+// replies apart by an opaque.
+
+// leaseEvery is how often it is looked for leases that have ended.
+const leaseEvery = 5 * time.Millisecond
+
+// leases are those of the router, and how long a client may have gets parked.
+type leases struct {
+	*coalesce.Leases[*request]
+	patience time.Duration
+}
+
+// mayLease reports whether the miss of a get may be held back.
+func (q *request) mayLease() bool {
+	return q.w.r.leases != nil && q.parts != 0 && q.parent == nil && q.session != nil
+}
+
+// lease decides what is done about a miss, and reports whether it is not to be shown.
+func (q *request) lease() bool {
+	w, s, l := q.w, q.session, q.w.r.leases
+	now := w.now()
+	if s.parked == 0 { // from the first one on, all that are parked together
+		s.parkedBy = now + l.patience
+	}
+	v, id := l.Missed(&coalesce.Miss[*request]{
+		Hash: q.hash, Key: q.key, Ticket: q.ticket, Client: s.id, Who: q, Deadline: s.parkedBy, Now: now,
+	})
+	switch v {
+	case coalesce.Hold:
+		s.leases = append(s.leases, id)
+	case coalesce.Park:
+		s.parked++
+		q.parked = true
+		s.detach(q)
+		return true
+	case coalesce.Reread:
+		q.restart()
+		return true
+	}
+	return false
+}
+
+// restart asks once more.
+func (q *request) restart() {
+	q.itself()
+	q.read(q.own)
+}
+
+// written ends the lease on a key that was written.
+func (w *worker) written(hash uint64, key []byte) {
+	if w.r.leases != nil {
+		w.wake(w.r.leases.Written(nil, hash, key, w.now()))
+	}
+}
+
+// endLeases ends the leases of a client that is gone.
+func (s *session) endLeases() {
+	for _, id := range s.leases {
+		s.w.wake(s.w.r.leases.End(nil, id, s.w.now()))
+	}
+	s.leases = nil
+}
+
+// expireLeases ends leases whose time has come. One loop does it for all.
+func (w *worker) expireLeases() {
+	w.wake(w.r.leases.Expire(nil, w.now()))
+	w.loop.Set(&w.leaser, w.loop.Now().Add(leaseEvery))
+}
+
+// wake wakes gets, each on its own loop.
+func (w *worker) wake(woken []coalesce.Woken[*request]) {
+	for _, x := range woken {
+		q, reread := x.Who, x.Reread
+		q.w.loop.Post(func() { q.unpark(reread) })
+	}
+}
+
+// unpark goes on with a get that was parked: it asks again, or shows its miss.
+func (q *request) unpark(reread bool) {
+	s := q.session
+	q.parked = false
+	switch {
+	case s == nil:
+		q.w.recycle(q)
+	case reread:
+		s.parked--
+		q.restart()
+	default:
+		s.parked--
+		q.show(q.w.missReply(q.verb, q.own))
+	}
+}
+
+// detach takes a parked request out of its client's list, if the client will know its
+// reply wherever it comes, so that it holds up no other.
+func (s *session) detach(q *request) {
+	if q.detached || !q.opaque() {
+		return
+	}
+	var before *request
+	for p := s.head; p != q; p = p.next {
+		before = p
+	}
+	if before == nil {
+		s.head = q.next
+	} else {
+		before.next = q.next
+	}
+	if s.tail == q {
+		s.tail = before
+	}
+	q.next, q.detached = nil, true
+	s.loose = append(s.loose, q)
+	s.settle()
+}
+
+// opaque reports whether the client tells the reply to the request from others by what is
+// in it.
+func (q *request) opaque() bool {
+	return q.session.binary || q.verb == memproto.MetaGet && memproto.HasOpaque(line(q.own))
+}
+
+// unloose takes a detached request out of the client's.
+func (s *session) unloose(q *request) {
+	for i, p := range s.loose {
+		if p == q {
+			s.loose = append(s.loose[:i], s.loose[i+1:]...)
+			return
+		}
+	}
+}

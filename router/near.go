@@ -1,0 +1,59 @@
+package router
+
+import (
+	"cacherouter/hotkey"
+	"cacherouter/memproto"
+)
+
+// What hot keys are spared: a round trip to their server, and more requests than they may
+// have. The near cache keeps replies in the form of a classic get.
+
+// limited is said when a key gets more requests than it may.
+var limited = []byte("SERVER_ERROR key has too many requests\r\n")
+
+// allowed reports whether the key may have one more request now.
+func (w *worker) allowed(hash uint64) bool {
+	l := w.r.limiter
+	return l == nil || l.Allow(hash, w.now())
+}
+
+// isNear reports whether a get may be answered from the near cache, or its answer kept
+// there.
+func (q *request) isNear() bool {
+	return q.w.near != nil && q.parts.Copyable() && q.w.hot(q.hash)
+}
+
+// findNear answers a get from the near cache.
+func (q *request) findNear() bool {
+	w := q.w
+	value, ok := w.near.Find(q.hash, q.key, w.now())
+	if !ok {
+		return false
+	}
+	if q.verb != memproto.MetaGet {
+		q.served(value)
+		return true
+	}
+	found, _ := memproto.ParseFound(value)
+	w.formed = found.AppendReply(w.formed[:0], q.verb, line(q.own), q.key)
+	q.served(w.formed)
+	return true
+}
+
+// keepNear keeps the reply to a get, unless it was read for somebody who is to renew it.
+func (q *request) keepNear(b []byte) {
+	w, t := q.w, q.near
+	q.near, q.nears = hotkey.Token{}, false
+	if q.sent == memproto.Get {
+		if memproto.IsValue(b) {
+			w.near.Fill(t, q.key, b)
+		}
+		return
+	}
+	found, ok := memproto.ParseFound(b)
+	if !ok || len(found.Flags) == 0 || found.Won || found.Stale || found.Lost {
+		return
+	}
+	w.formed = found.AppendReply(w.formed[:0], memproto.Get, nil, q.key)
+	w.near.Fill(t, q.key, w.formed)
+}
