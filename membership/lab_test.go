@@ -1,6 +1,8 @@
 package membership_test
 
 import (
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,6 +65,34 @@ func TestLabBadObserver(t *testing.T) {
 		return s.Reads && s.Writes == membership.Home
 	})
 	f.still("one bad observer")
+}
+
+// TestLabStoppedRouter: one of three routers is stopped for 10 s. Nothing is moved, neither
+// meanwhile nor when it goes on and finds all of its requests overdue.
+func TestLabStoppedRouter(t *testing.T) {
+	t.Parallel()
+	f := newLabFleet(t, 3, 4, nil)
+	r := f.routers[2]
+	signal := func(s os.Signal) {
+		t.Helper()
+		if err := r.cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	soon(t, 15*time.Second, "the others miss it", f.all(func(r *remote) bool { return r.report().Stats.View.Present == 2 }, f.routers[:2]...))
+	throughout(t, longer(5*time.Second, time.Minute), "the others decide", f.all(func(r *remote) bool { return !r.report().Stats.View.Frozen }, f.routers[:2]...))
+	signal(syscall.SIGCONT)
+	soon(t, 20*time.Second, "all vote again", f.all(func(r *remote) bool { return r.report().Stats.View.Voters == 3 }))
+	throughout(t, 2*time.Second, "all servers are in", f.all(func(r *remote) bool {
+		for _, s := range r.report().State.Servers {
+			if s.Status != view.In {
+				return false
+			}
+		}
+		return true
+	}))
+	f.still("a stopped router")
 }
 
 // TestLabLoss: a fifth of all packets between routers is lost. They agree all the same.

@@ -20,8 +20,17 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		flag.Set("test.parallel", "16")
 	}
-	goleak.VerifyTestMain(m)
+	var err error
+	buildDir, err = os.MkdirTemp("", "cacherouter-lab-")
+	must(err)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(buildDir)
+		os.Exit(code)
+	}))
 }
+
+// buildDir is for what tests build.
+var buildDir string
 
 // roleVariable is in the environment of processes that tests start.
 const roleVariable = "CACHEROUTER_TEST_ROLE"

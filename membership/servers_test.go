@@ -32,6 +32,73 @@ func (s *settable) Look(context.Context) (discover.Answer, error) {
 	return discover.Answer{Servers: s.servers}, nil
 }
 
+// TestRoutersDoNotProbeTogether: of fifty routers that start at one moment, and of which
+// all see a server fail and return at one moment, no more than a few probe it at a time.
+func TestRoutersDoNotProbeTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(1)
+		var mu sync.Mutex
+		var probes []time.Time
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				c := Config{Router: fmt.Sprint("r", i), Log: slog.New(slog.DiscardHandler)}
+				c.Sources = []*discover.Watcher{{Name: "static", Source: f.list(), Log: c.Log}}
+				c.Prober = counting{prober{f, c.Router}, func() {
+					mu.Lock()
+					defer mu.Unlock()
+					probes = append(probes, time.Now())
+				}}
+				cl, err := Start(t.Context(), c)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				t.Cleanup(func() { cl.Close(context.Background()) })
+			})
+		}
+		all.Wait()
+		most := func(what string, d time.Duration) {
+			t.Helper()
+			mu.Lock()
+			probes = nil
+			mu.Unlock()
+			time.Sleep(d)
+			mu.Lock()
+			defer mu.Unlock()
+			worst := 0
+			for i := range probes {
+				n := 0
+				for _, p := range probes[i:] {
+					if p.Sub(probes[i]) < 10*time.Millisecond {
+						n++
+					}
+				}
+				worst = max(worst, n)
+			}
+			if len(probes) < 50 || worst > 12 {
+				t.Errorf("%s: of %d probes %d within 10 ms, want a few", what, len(probes), worst)
+			}
+		}
+		most("after starting together", 5*time.Second)
+		f.with(addr0, func(s *fakeServer) { s.down = true })
+		most("after a server has failed", 5*time.Second)
+		f.with(addr0, func(s *fakeServer) { s.down = false })
+		most("after it has returned", 5*time.Second)
+	})
+}
+
+// counting tells of each probe.
+type counting struct {
+	prober
+	probed func()
+}
+
+func (c counting) Probe(ctx context.Context, addr string) error {
+	c.probed()
+	return c.prober.Probe(ctx, addr)
+}
+
 // TestNewServers: a new server is placed when it has answered, one that comes back to the
 // list after it has been emptied, and a name may change its address.
 func TestNewServers(t *testing.T) {

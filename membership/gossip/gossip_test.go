@@ -268,6 +268,22 @@ func TestOneAnswerInBetween(t *testing.T) {
 	f("192.0.2.1:nonsense", 1, false)
 }
 
+// TestJitter: routers that lost each other at one moment do not all call at another one.
+func TestJitter(t *testing.T) {
+	const n = 1000
+	var tenths [10]int
+	for range n {
+		d := jitter(30 * time.Second)
+		if d < 15*time.Second || d >= 45*time.Second {
+			t.Fatalf("30 s became %v, want half of it more or less", d)
+		}
+		tenths[(d-15*time.Second)/(3*time.Second)]++
+	}
+	if least, most := slices.Min(tenths[:]), slices.Max(tenths[:]); least < n/20 || most > n/5 {
+		t.Errorf("of %d calls %v in each tenth of the time, want about as many in each", n, tenths)
+	}
+}
+
 func TestGoodBye(t *testing.T) {
 	n := fleet(t, 3, Config{})
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
