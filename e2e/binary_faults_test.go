@@ -16,7 +16,7 @@ import (
 func TestBinaryFailure(t *testing.T) {
 	servers := memcachedtest.StartN(t, 3)
 	backends := memcachedtest.Addrs(servers)
-	r := startRouter(t, backends)
+	r := startUnwatched(t, backends, "timeout: 15s", "connect_timeout: 15s")
 	byHome := spread(t, connect(t, r.addr), backends, 60)
 	dead, alive := byHome[1][0], byHome[0][0]
 	servers[1].Stop()
@@ -50,7 +50,7 @@ func TestBinaryFailure(t *testing.T) {
 func TestBinaryFailureAsMiss(t *testing.T) {
 	servers := memcachedtest.StartN(t, 2)
 	backends := memcachedtest.Addrs(servers)
-	r := startConfigured(t, backends, "on_failure: miss")
+	r := startUnwatched(t, backends, "on_failure: miss")
 	byHome := spread(t, connect(t, r.addr), backends, 40)
 	servers[0].Stop()
 	c, dead := connect(t, r.addr).conn, byHome[0][0]

@@ -142,6 +142,14 @@ func (c *client) mustGet(tb testing.TB, key, want string) {
 	}
 }
 
+// mustMiss gets a key that must not be there.
+func (c *client) mustMiss(tb testing.TB, key string) {
+	tb.Helper()
+	if values, err := c.get(key); err != nil || len(values) != 0 {
+		tb.Fatalf("get %s gives %v, %v; want a miss", key, values, err)
+	}
+}
+
 // silent fails the test if the router has said anything that was not read yet.
 func (c *client) silent(tb testing.TB) {
 	tb.Helper()

@@ -23,7 +23,7 @@ func wantFailure(tb testing.TB, c *client, key string) {
 func TestKilledBackendFailsAloneAndComesBack(t *testing.T) {
 	servers := memcachedtest.StartN(t, 3)
 	backends := memcachedtest.Addrs(servers)
-	r := startRouter(t, backends)
+	r := startUnwatched(t, backends, "timeout: 15s", "connect_timeout: 15s")
 	c := connect(t, r.addr)
 	byHome := spread(t, c, backends, 60)
 
@@ -46,7 +46,7 @@ func TestKilledBackendFailsAloneAndComesBack(t *testing.T) {
 func TestMultigetWithADeadBackendStaysInStep(t *testing.T) {
 	servers := memcachedtest.StartN(t, 3)
 	backends := memcachedtest.Addrs(servers)
-	r := startRouter(t, backends)
+	r := startUnwatched(t, backends, "timeout: 15s", "connect_timeout: 15s")
 	c := connect(t, r.addr)
 	byHome := spread(t, c, backends, 60)
 	servers[0].Stop()
@@ -64,7 +64,7 @@ func TestMultigetWithADeadBackendStaysInStep(t *testing.T) {
 func TestFailureAsMiss(t *testing.T) {
 	servers := memcachedtest.StartN(t, 2)
 	backends := memcachedtest.Addrs(servers)
-	r := startConfigured(t, backends, "on_failure: miss")
+	r := startUnwatched(t, backends, "on_failure: miss")
 	c := connect(t, r.addr)
 	byHome := spread(t, c, backends, 40)
 	servers[0].Stop()
@@ -82,7 +82,7 @@ func TestFailureAsMiss(t *testing.T) {
 func TestPausedBackendHoldsUpNobodyElse(t *testing.T) {
 	servers := memcachedtest.StartN(t, 3)
 	backends := memcachedtest.Addrs(servers)
-	r := startConfigured(t, backends, "timeout: 4s")
+	r := startUnwatched(t, backends, "timeout: 4s")
 	c, waiting := connect(t, r.addr), connect(t, r.addr)
 	byHome := spread(t, c, backends, 60)
 

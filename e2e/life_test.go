@@ -114,7 +114,7 @@ func TestReloadRoutesToTheNewServer(t *testing.T) {
 	reload(t, r, 1)
 	c.mustSet(t, "k", "new")
 	connect(t, servers[1].Addr()).mustGet(t, "k", "new")
-	connect(t, servers[0].Addr()).mustGet(t, "k", "old")
+	connect(t, servers[0].Addr()).mustMiss(t, "k") // or a later change might bring it back
 }
 
 func TestBadReloadChangesNothing(t *testing.T) {

@@ -135,6 +135,13 @@ func startConfigured(tb testing.TB, backends []string, poolLines ...string) *rou
 	return startServe(tb, raceBinary, "--listen", "127.0.0.1:0", "--config", configFile(tb, backends, poolLines...))
 }
 
+// startUnwatched starts a router that leaves keys where they are placed, whatever happens to their servers: for tests
+// of what one failure does.
+func startUnwatched(tb testing.TB, backends []string, poolLines ...string) *router {
+	tb.Helper()
+	return startServe(tb, raceBinary, "--no-membership", "--listen", "127.0.0.1:0", "--config", configFile(tb, backends, poolLines...))
+}
+
 // waitLog waits for a line of the router's log and returns the pattern's first group.
 func (r *router) waitLog(pattern string) string {
 	r.tb.Helper()
