@@ -74,7 +74,7 @@ var ours = []struct {
 	{"router", "backend memproto reactor bounded balance coalesce epoch hotkey refresh", "how keys are placed, who is a member and what is shown are told to it, so that each can change alone"},
 	{"membership", "fresh", "who is in is decided from what is observed, not from how requests are carried"},
 	{"embedded", "memproto", "the stand-in server must be able to disagree with the router about everything but the wire"},
-	{"admin", "backend memproto router membership reactor", "what is shown is read from the router; nothing is decided here"},
+	{"admin", "backend memproto router membership reactor hotkey", "what is shown is read from the router; nothing is decided here"},
 	{"loadtest", "", "what measures the router must not share its mistakes, nor its loops"},
 	{"loadtest/lab", "bounded balance ring rendezvous maglev hotkey", "the lab studies the product's own decisions, without its sockets"},
 	{"e2e", "", "the suites see the program from outside"},

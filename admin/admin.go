@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cacherouter/hotkey"
 	"cacherouter/router"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,6 +35,8 @@ type Config struct {
 	Router Router
 	// Membership is asked about servers and routers that come and go; nil where they do not.
 	Membership Membership
+	// HotKeys reports the k keys that stand out most, nil if keys are not counted.
+	HotKeys func(k int) *hotkey.Report
 	// Reload reloads the configuration; its error says what is wrong with it.
 	Reload func() error
 	// Log gets failures of the server itself; nil means slog.Default.
@@ -74,6 +77,10 @@ func (s *Server) handler() http.Handler {
 	}
 	mux := http.NewServeMux()
 	s.membersPages(mux)
+	if s.cfg.HotKeys != nil {
+		mux.HandleFunc("GET /api/v1/hotkeys", s.hotKeys)
+		reg.MustRegister(hotKeysCollector{s.cfg.HotKeys})
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)

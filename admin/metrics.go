@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cacherouter/backend"
+	"cacherouter/hotkey"
 	"cacherouter/memproto"
 	"cacherouter/router"
 
@@ -49,6 +50,28 @@ var metrics = []metric{
 	newMetric("misses_total", "Keys that were not found.", counter, func(s *router.Snapshot) float64 { return float64(s.Misses) }),
 	newMetric("failed_total", "Requests that no server answered.", counter, func(s *router.Snapshot) float64 { return float64(s.Failed) }),
 	newMetric("torn_total", "Multigets that failed when part of the reply was sent; their connection was closed.", counter, func(s *router.Snapshot) float64 { return float64(s.Torn) }),
+	newMetric("redirected_total", "Reads that failed fast at their home and were asked of the next candidate.", counter, func(s *router.Snapshot) float64 { return float64(s.Redirected) }),
+	newMetric("failed_over_total", "Writes to the next candidate of a server that is away.", counter, func(s *router.Snapshot) float64 { return float64(s.FailedOver) }),
+	newMetric("unwritable_total", "Writes refused as their home cannot be reached and was not given up.", counter, func(s *router.Snapshot) float64 { return float64(s.Unwritable) }),
+	newMetric("spilled_total", "Reads that went to another candidate as the home was at its bound.", counter, func(s *router.Snapshot) float64 { return float64(s.Spilled) }),
+	newMetric("copied_total", "Items copied from one server to another.", counter, func(s *router.Snapshot) float64 { return float64(s.Copied) }),
+	newMetric("copies_overtaken_total", "Copies that were not made as a write came in between.", counter, func(s *router.Snapshot) float64 { return float64(s.Overtaken) }),
+	newMetric("copies_spread_total", "Copies stored together with their home.", counter, func(s *router.Snapshot) float64 { return float64(s.Spread) }),
+	newMetric("pulled_total", "Items looked for where they lived before the last change of the placement.", counter, func(s *router.Snapshot) float64 { return float64(s.Pulled) }),
+	newMetric("cleaned_total", "Deletions of what a write has left elsewhere.", counter, func(s *router.Snapshot) float64 { return float64(s.Cleaned) }),
+	newMetric("uncleaned_total", "Deletions that failed; their server is not trusted for a while.", counter, func(s *router.Snapshot) float64 { return float64(s.Uncleaned) }),
+	newMetric("limited_total", "Requests on hot keys beyond their rate.", counter, func(s *router.Snapshot) float64 { return float64(s.Limited) }),
+	newMetric("flights_total", "Requests to servers on behalf of gets that may be several.", counter, func(s *router.Snapshot) float64 { return float64(s.Flights.Led) }),
+	newMetric("flights_joined_total", "Gets that shared a request with one before them.", counter, func(s *router.Snapshot) float64 { return float64(s.Flights.Joined + s.Flights.Waited) }),
+	newMetric("flights_sealed_total", "Requests that later gets could not share, because of a write.", counter, func(s *router.Snapshot) float64 { return float64(s.Flights.Sealed) }),
+	newMetric("near_hits_total", "Gets answered from the near cache.", counter, func(s *router.Snapshot) float64 { return float64(s.Near.Hits) }),
+	newMetric("near_misses_total", "Gets of hot keys that the near cache did not have.", counter, func(s *router.Snapshot) float64 { return float64(s.Near.Misses) }),
+	newMetric("near_fills_total", "Values put into the near cache.", counter, func(s *router.Snapshot) float64 { return float64(s.Near.Fills) }),
+	newMetric("near_too_large_total", "Values too large for the near cache.", counter, func(s *router.Snapshot) float64 { return float64(s.Near.TooLarge) }),
+	newMetric("leases_granted_total", "Misses shown to the client that is to store the value.", counter, func(s *router.Snapshot) float64 { return float64(s.Leases.Granted) }),
+	newMetric("leases_expired_total", "Leases that ended without a value.", counter, func(s *router.Snapshot) float64 { return float64(s.Leases.Expired + s.Leases.Gone) }),
+	newMetric("gets_parked_total", "Gets that waited for another client to store the value.", counter, func(s *router.Snapshot) float64 { return float64(s.Leases.Parked) }),
+	newMetric("gets_parked", "Gets that wait for another client now.", gauge, func(s *router.Snapshot) float64 { return float64(s.Leases.Waiting) }),
 	newMetric("client_connections", "Clients connected.", gauge, func(s *router.Snapshot) float64 { return float64(s.Sessions) }),
 	newMetric("client_connections_total", "Connections accepted.", counter, func(s *router.Snapshot) float64 { return float64(s.Clients) }),
 	newMetric("client_errors_total", "Client connections that ended with an error.", counter, func(s *router.Snapshot) float64 { return float64(s.ClientErrors) }),
@@ -86,6 +109,8 @@ var (
 	requestsDesc = prometheus.NewDesc("cacherouter_requests_total", "Requests by verb.", []string{"verb"}, nil)
 	refusedDesc  = prometheus.NewDesc("cacherouter_refused_total", "Malformed requests, answered with an error, by kind.", []string{"kind"}, nil)
 	failuresDesc = prometheus.NewDesc("cacherouter_server_failures_total", "Requests the server did not answer, by reason.", append(serverLabels, "reason"), nil)
+	boundDesc    = prometheus.NewDesc("cacherouter_server_load", "Units of load in flight, of all loops: a request is one, and one more for each 16 KiB.", serverLabels, nil)
+	capDesc      = prometheus.NewDesc("cacherouter_server_load_bound", "The load from which reads of hot keys go to other servers.", serverLabels, nil)
 	upDesc       = prometheus.NewDesc("cacherouter_scrape_success", "1 if every loop answered the scrape in time.", nil, nil)
 )
 
@@ -106,6 +131,8 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- refusedDesc
 	ch <- failuresDesc
 	ch <- upDesc
+	ch <- boundDesc
+	ch <- capDesc
 }
 
 // Collect implements prometheus.Collector.
@@ -128,9 +155,14 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for f, n := range total.Refused {
 		ch <- prometheus.MustNewConstMetric(refusedDesc, counter, float64(n), memproto.Fault(f).Label())
 	}
-	for _, s := range c.router.Table().Servers {
+	t := c.router.Table()
+	for i, s := range t.Servers {
 		if st, ok := total.Servers[s.Address]; ok {
 			collectServer(ch, s, &st)
+		}
+		if t.Bound != nil {
+			ch <- prometheus.MustNewConstMetric(boundDesc, gauge, float64(t.Bound.InFlight(i)), s.Name, s.Address)
+			ch <- prometheus.MustNewConstMetric(capDesc, gauge, float64(t.Bound.Cap(i)), s.Name, s.Address)
 		}
 	}
 }
@@ -141,5 +173,29 @@ func collectServer(ch chan<- prometheus.Metric, s router.Server, st *backend.Sta
 	}
 	for f := backend.Failure(1); f < backend.NumFailures; f++ {
 		ch <- prometheus.MustNewConstMetric(failuresDesc, counter, float64(st.Failures[f]), s.Name, s.Address, f.Label())
+	}
+}
+
+var (
+	hotDesc      = prometheus.NewDesc("cacherouter_hot_keys", "Keys that are hot.", nil, nil)
+	topShareDesc = prometheus.NewDesc("cacherouter_hot_key_top_share", "Share of all requests that the most frequent key has, 0 to 1.", nil, nil)
+)
+
+// hotKeysCollector tells how many keys are hot.
+type hotKeysCollector struct {
+	report func(k int) *hotkey.Report
+}
+
+// Describe implements prometheus.Collector.
+func (c hotKeysCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- hotDesc
+	ch <- topShareDesc
+}
+
+// Collect implements prometheus.Collector.
+func (c hotKeysCollector) Collect(ch chan<- prometheus.Metric) {
+	if r := c.report(1); r != nil {
+		ch <- prometheus.MustNewConstMetric(hotDesc, gauge, float64(r.Hot))
+		ch <- prometheus.MustNewConstMetric(topShareDesc, gauge, r.TopShare)
 	}
 }

@@ -188,3 +188,12 @@ func (n *Near) victim(hash uint64, now time.Duration) *nearSlot {
 // begun from being kept. It is for writes that were heard of; those that go through this
 // router use [epoch.Table.Began] and [epoch.Table.Ended].
 func (n *Near) Invalidate(hash uint64) { n.cfg.Epochs.Passed(hash) }
+
+// Add adds the counts of another near cache.
+func (s *NearStats) Add(o NearStats) {
+	s.Hits += o.Hits
+	s.Misses += o.Misses
+	s.Fills += o.Fills
+	s.Outdated += o.Outdated
+	s.TooLarge += o.TooLarge
+}

@@ -7,6 +7,7 @@ import (
 
 	"cacherouter/backend"
 	"cacherouter/coalesce"
+	"cacherouter/hotkey"
 	"cacherouter/memproto"
 	"cacherouter/reactor"
 )
@@ -119,6 +120,9 @@ type Snapshot struct {
 	ServersUp int
 	Loop      reactor.Stats
 	Flights   coalesce.Stats
+	Near      hotkey.NearStats
+	// Leases are those of the router; only one of several snapshots has them.
+	Leases coalesce.LeaseStats
 	// Servers has what the loop has had to do with each server of the table, by address.
 	Servers map[string]backend.Stats
 	// Peers are the addresses of the clients, where they were asked for; not added up.
@@ -137,6 +141,12 @@ func (w *worker) snapshot() Snapshot {
 	snap.Requests = slices.Clone(w.stats.Requests)
 	if w.flights != nil {
 		snap.Flights = w.flights.Stats()
+	}
+	if w.near != nil {
+		snap.Near = w.near.Stats()
+	}
+	if w.r.leases != nil && w == w.r.workers[0] {
+		snap.Leases = w.r.leases.Stats()
 	}
 	for _, n := range w.nodes {
 		snap.Servers[n.use.Address] = n.Stats()
@@ -166,6 +176,10 @@ func Total(loops []Snapshot) Snapshot {
 		t.Sessions += s.Sessions
 		t.Loop.Add(s.Loop)
 		t.Flights.Add(s.Flights)
+		t.Near.Add(s.Near)
+		if s.Leases != (coalesce.LeaseStats{}) {
+			t.Leases = s.Leases
+		}
 		for addr, st := range s.Servers {
 			sum := t.Servers[addr]
 			sum.Add(st)

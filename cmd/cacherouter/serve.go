@@ -283,7 +283,7 @@ func (s *server) listen(ctx context.Context, g *errgroup.Group) error {
 }
 
 func (s *server) adminConfig(ctx context.Context) admin.Config {
-	c := admin.Config{Router: s.router, Reload: func() error { return s.reload(ctx) }, Log: s.log}
+	c := admin.Config{Router: s.router, HotKeys: s.hints.hotKeys, Reload: func() error { return s.reload(ctx) }, Log: s.log}
 	if s.members != nil {
 		c.Membership = s.members.cluster
 	}
