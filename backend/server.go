@@ -192,8 +192,9 @@ func (s *Server) Saw(hash uint64, size int) {
 func (s *Server) Send(c *Call, n Lane, req []byte) {
 	s.stats.Calls++
 	s.stats.BytesOut += uint64(len(req))
+	c.raw = c.raw[:0] // of what the call was used for before
 	if c.Repeatable {
-		c.raw = append(c.raw[:0], req...)
+		c.raw = append(c.raw, req...)
 	}
 	c.retried = false
 	c.deadline = s.loop.Now().Add(s.cfg.Timeout)
