@@ -137,6 +137,12 @@ func Missed(reply []byte) bool {
 	return len(reply) > 1 && reply[0] == 'E' && reply[1] == 'N'
 }
 
+// IsFault reports whether a whole reply is an error.
+func IsFault(reply []byte) bool {
+	word, _ := NextWord(bytes.TrimSuffix(reply, []byte("\r\n")))
+	return classify(word) == rFault
+}
+
 // Changed reports whether a request that is no read may have changed the item, going by
 // the reply. Deleting what is not there counts as a change: copies of it may be.
 func Changed(v Verb, reply []byte) bool {

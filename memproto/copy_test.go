@@ -205,6 +205,16 @@ func TestChangedAndAbsent(t *testing.T) {
 	f("ma KEY C999999999\r\n", neither, absent)
 }
 
+func TestIsFault(t *testing.T) {
+	for reply, want := range map[string]bool{
+		"ERROR\r\n": true, "SERVER_ERROR x\r\n": true, "CLIENT_ERROR bad\r\n": true, "ERRORS\r\n": false, "STORED\r\n": false, "EN\r\n": false, "": false,
+	} {
+		if IsFault([]byte(reply)) != want {
+			t.Errorf("%q is a fault: %v", reply, !want)
+		}
+	}
+}
+
 // Errors of a server leave open what it has done.
 func TestChangedAfterErrors(t *testing.T) {
 	for _, reply := range []string{"SERVER_ERROR out of memory storing object\r\n", "ERROR\r\n", "", "S"} {

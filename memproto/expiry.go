@@ -13,17 +13,43 @@ const monthSeconds = 60 * 60 * 24 * 30
 // exptime are appended as they are. Dates become spans, so that a server whose clock
 // differs keeps to the limit too. Unix is the time in seconds.
 func CapExpiry(dst []byte, v Verb, raw []byte, limit, unix int64) []byte {
-	switch v {
-	case Set, Add, Replace, Append, Prepend, Cas:
-		return capWord(dst, raw, 3, limit, unix)
-	case Touch:
-		return capWord(dst, raw, 2, limit, unix)
-	case Gat, Gats:
-		return capWord(dst, raw, 1, limit, unix)
-	case MetaSet, MetaGet, MetaArithmetic, MetaDelete:
+	if n := expiryWord(v); n > 0 {
+		return capWord(dst, raw, n, limit, unix)
+	}
+	if v >= MetaGet && v <= MetaArithmetic {
 		return capFlags(dst, v, raw, limit, unix)
 	}
 	return append(dst, raw...)
+}
+
+// Lapses reports whether the exptime of a whole request of a verb is over already, so that
+// it leaves no item. Unix is the time in seconds.
+func Lapses(v Verb, raw []byte, unix int64) bool {
+	line, _ := lineOf(raw)
+	word, rest := NextWord(line)
+	if v >= MetaGet && v <= MetaArithmetic {
+		_, rest = NextWord(rest) // the key
+		word = metaFlag(rest, 'T')
+	} else {
+		for range expiryWord(v) {
+			word, rest = NextWord(rest)
+		}
+	}
+	exptime, ok := ParseInt(word)
+	return ok && capped(exptime, monthSeconds, unix) < 0
+}
+
+// expiryWord returns which word of a line is the exptime, 0 if none is.
+func expiryWord(v Verb) int {
+	switch v {
+	case Set, Add, Replace, Append, Prepend, Cas:
+		return 3
+	case Touch:
+		return 2
+	case Gat, Gats:
+		return 1
+	}
+	return 0
 }
 
 // capped returns an exptime that is over after limit seconds at the latest. Numbers beyond

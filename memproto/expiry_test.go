@@ -69,6 +69,31 @@ func TestCapExpiry(t *testing.T) {
 	}
 }
 
+func TestLapses(t *testing.T) {
+	f := func(v Verb, raw string, want bool) {
+		t.Helper()
+		if got := Lapses(v, []byte(raw), 1_800_000_000); got != want {
+			t.Errorf("%q lapses: %v", raw, got)
+		}
+	}
+	f(Set, "set -1 -1 -1 1\r\nx\r\n", true)
+	f(Set, "set -1 -1 0 1\r\nx\r\n", false)
+	f(Cas, "cas k 0 1800000000 1 -1\r\nx\r\n", true)
+	f(Add, "add k 0 1800000001 1\r\n-1\r\n", false)
+	f(Touch, "touch k -1\r\n", true)
+	f(Touch, "touch -1 1\r\n", false)
+	f(Gat, "gat -1 k\r\n", true)
+	f(Gats, "gats 1 -1\r\n", false)
+	f(MetaSet, "ms k 1 T-1\r\nx\r\n", true)
+	f(MetaSet, "ms T-1 1\r\nx\r\n", false)
+	f(MetaGet, "mg k v T2592001\r\n", true)
+	f(MetaGet, "mg k N-1\r\n", false)
+	f(MetaArithmetic, "ma k D1 T-1\r\n", true)
+	f(Incr, "incr k -1\r\n", false)
+	f(Delete, "delete -1\r\n", false)
+	f(Get, "get -1\r\n", false)
+}
+
 // expiries are exptimes in all forms.
 func expiries(now int64) []string {
 	return []string{
