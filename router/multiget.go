@@ -69,7 +69,7 @@ type part struct {
 	asked  []int // places in gather.asked
 	next   int   // the first of asked that can still be answered
 	values []byte
-	failed bool // its keys may be asked of others
+	failed backend.Failure // its keys may be asked of others
 }
 
 // multiget serves a retrieval of several keys.
@@ -146,18 +146,19 @@ func (g *gather) home(hash uint64) (n *node, a askedKey) {
 	if w.plain {
 		return w.nodes[picks[0]], a
 	}
-	picks = picks[w.readRank(picks, nil):]
+	rank := w.readRank(picks)
+	picks = picks[rank:]
 	n = w.nodes[picks[0]]
 	old := w.before(hash)
 	a.more = old != nil && old != n
 	alone := false
 	switch {
 	case g.touches():
-		alone = a.more || !n.use.well()
+		alone = a.more || rank > 0 || !n.use.well()
 	case n.use.Reads != ReadHere && n.use.Writes == WriteHere:
 		alone = true
 	case g.verb != memproto.Get:
-	case w.balancer != nil:
+	case w.copied():
 		n = g.copyOf(hash, picks, &a)
 	default:
 		alone = w.spills(hash) && w.isFull(n)
@@ -232,7 +233,7 @@ func (p *part) value(b []byte) bool {
 func (p *part) Failed(_ *backend.Call, f backend.Failure) {
 	p.gather.w.unload(&p.charge, true)
 	if fast := f == backend.Refused || f == backend.Lost; fast && p.gather.w.r.cfg.Membership != nil {
-		p.failed = true
+		p.failed = f
 	} else {
 		p.gather.failed = f
 	}

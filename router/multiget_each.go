@@ -11,7 +11,7 @@ import (
 
 // unfinished reports whether a key's value may be elsewhere.
 func (a *askedKey) unfinished() bool {
-	return a.from == a.to && (a.more || a.part.failed)
+	return a.from == a.to && (a.more || a.part.failed != 0)
 }
 
 // incomplete reports whether any key of the window is unfinished.
@@ -55,8 +55,13 @@ func (g *gather) askOne(i int) {
 	w.line = append(append(w.line, a.key...), "\r\n"...)
 	switch {
 	case a.part == nil:
-	case a.part.failed:
-		q.avoid = a.part.node
+	case a.part.failed != 0 && kind != memproto.Changes:
+		if q.avoid = a.part.node; !q.routeAround() {
+			q.finish(w.failureReply(g.verb, w.line, a.part.failed))
+			return
+		}
+		q.send(w.line)
+		return
 	case a.copy && !a.part.node.Retired():
 		q.missedAt(a.part.node, a.token, w.line)
 		return
@@ -68,7 +73,7 @@ func (g *gather) askOne(i int) {
 func (q *request) missedAt(copy *node, token uint64, raw []byte) {
 	w := q.w
 	picks := w.pick(q.hash)
-	home := w.nodes[picks[w.readRank(picks, nil)]]
+	home := w.nodes[picks[w.readRank(picks)]]
 	q.token = token
 	q.from.add(copy)
 	q.from.add(home)

@@ -73,7 +73,6 @@ func (q *request) readFailed(f backend.Failure) {
 	case q.from.at > q.from.copies: // the home has missed it
 		q.conclude(bytes.Clone(q.w.missReply(q.sent, raw)))
 	case fast && q.w.r.cfg.Membership != nil && q.avoid == nil && q.elsewhere():
-		q.w.stats.Redirected++
 		q.send(raw)
 	case q.flight != nil:
 		q.crash(f)
@@ -86,9 +85,7 @@ func (q *request) readFailed(f backend.Failure) {
 // is another.
 func (q *request) elsewhere() bool {
 	q.avoid = q.node
-	q.route()
-	q.node, q.old = q.from.nodes[0], nil
-	return q.node != q.avoid
+	return q.routeAround()
 }
 
 // A key's item may still be where it lived before the last change of the placement. A
@@ -122,6 +119,24 @@ func (q *request) step() {
 		q.steps = true
 		s.stepping++
 	}
+}
+
+// pullFirst looks for the item where it lived before, as a request that stores only what is
+// not there must be told that it is. It reports whether the request has to wait for that.
+func (q *request) pullFirst(raw []byte) bool {
+	w := q.w
+	if q.pulled || w.plain {
+		return false
+	}
+	old := w.before(q.hash)
+	if old == nil || old == q.node || w.epochs.Now(q.hash) == 0 {
+		return false
+	}
+	q.old, q.first = old, true
+	q.raw = append(q.raw[:0], raw...)
+	q.step()
+	q.pull(nil)
+	return true
 }
 
 // pull brings the item from where it lived before. The home's reply is kept, should it not
@@ -179,6 +194,10 @@ func (q *request) pullFailed() {
 
 // stay ends the request with what the home has said.
 func (q *request) stay() {
+	if q.first {
+		q.again()
+		return
+	}
 	kept := q.kept
 	q.kept = nil // others may wait for it too, and the request be used again meanwhile
 	q.conclude(kept)
@@ -187,6 +206,10 @@ func (q *request) stay() {
 // again sends the request once more, as the item may be at home now.
 func (q *request) again() {
 	q.pulled = true
+	if q.clean != nil { // of a write that did nothing
+		q.clean.release()
+		q.clean = nil
+	}
 	q.call.Verb = q.sent
 	q.call.Repeatable = q.repeatable
 	if q.kind == memproto.Changes {

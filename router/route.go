@@ -13,6 +13,10 @@ import (
 // maxReach bounds how many candidates of a key are looked at.
 const maxReach = 8
 
+// minReach is how many may hold copies in any case: the home, and those that may be read
+// from while it is ill.
+const minReach = 4
+
 // reachOf returns how many candidates of a key must be looked at with a table, 1 if the
 // home alone decides.
 func (t *Table) reachOf() int {
@@ -55,9 +59,9 @@ func (w *worker) writeRank(picks []int) int {
 
 // readRank returns the rank of the server that is a key's home for reads: the first that
 // takes writes, as what was written last is there.
-func (w *worker) readRank(picks []int, avoid *node) int {
+func (w *worker) readRank(picks []int) int {
 	for rank, i := range picks {
-		if n := w.nodes[i]; n.use.Writes == WriteHere && n != avoid {
+		if w.nodes[i].use.Writes == WriteHere {
 			return rank
 		}
 	}
@@ -97,14 +101,14 @@ func (s *sources) more() bool { return s.at+1 < s.n }
 func (q *request) route() {
 	w := q.w
 	q.from, q.old = sources{}, nil
-	if w.plain && q.avoid == nil {
+	if w.plain {
 		n := w.nodes[w.pick(q.hash)[0]]
 		q.from.add(n)
 		w.load(&q.charge, n, 1)
 		return
 	}
 	w.picks = w.table.Picker.Pick(w.picks[:0], q.hash, max(w.reach, 2))
-	rank := w.readRank(w.picks, q.avoid)
+	rank := w.readRank(w.picks)
 	picks := w.picks[rank:]
 	home := w.nodes[picks[0]]
 	q.token = w.epochs.Now(q.hash)
@@ -117,11 +121,33 @@ func (q *request) route() {
 	}
 	switch old := w.before(q.hash); {
 	case old == nil || q.from.has(old):
+	case q.kind == memproto.Copyable && q.token == 0: // the write may be a deletion
 	case q.kind == memproto.Copyable && q.from.n < maxSources:
 		q.from.add(old)
 	default:
 		q.old = old
 	}
+}
+
+// routeAround works out where a read goes whose home has failed it: to the first candidate
+// that holds nothing old. It reports whether there is one.
+func (q *request) routeAround() bool {
+	w := q.w
+	q.from, q.old = sources{}, nil
+	if w.epochs.Now(q.hash) == 0 { // some may have read what the write has left
+		return false
+	}
+	w.picks = w.table.Picker.Pick(w.picks[:0], q.hash, max(w.reach, 2))
+	for _, i := range w.picks {
+		if n := w.nodes[i]; n != q.avoid && w.trusted(n) {
+			q.node = n
+			q.from.add(n)
+			w.load(&q.charge, n, 1)
+			w.stats.Redirected++
+			return true
+		}
+	}
+	return false
 }
 
 // routeCopy works out where a read goes that a copy can answer.
@@ -139,7 +165,7 @@ func (q *request) routeCopy(picks []int) {
 			return
 		}
 		w.load(&q.charge, home, 1)
-	case w.balancer != nil:
+	case w.copied():
 		rank = w.choose(picks)
 		w.load(&q.charge, w.nodes[picks[rank]], 1)
 	case w.spills(q.hash):
@@ -156,7 +182,7 @@ func (q *request) routeCopy(picks []int) {
 		return
 	}
 	q.from.add(home)
-	if w.table.Copies > 1 { // a home that lost its memory finds it at the copies
+	if w.copied() { // a home that lost its memory finds it at the copies
 		if c := w.copyOf(picks[1:min(len(picks), w.table.Copies)]); c != nil {
 			q.from.add(c)
 		}
