@@ -46,6 +46,9 @@ func (s *stage) staleWith(routers int) error {
 	c := fleet.Config{Servers: 10, Routers: routers, Timeout: 500 * time.Millisecond, Keep: true}
 	change := func(p *traffic.Plan) {
 		p.Ledger, p.Writes, p.Deletes, p.Refill = ledger.New(5000, 100), 250, 50, false
+		if s.Long {
+			p.Rate = 4000
+		}
 	}
 	return s.under(c, change, func(f *fleet.Fleet, r *traffic.Running) error {
 		s.row("routers", "%d", routers)
