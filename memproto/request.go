@@ -75,6 +75,9 @@ func (r *Request) Repeatable() bool {
 	return verbs[r.Verb].reads || r.Verb == MetaGet && !r.Vivify
 }
 
+// Conditional reports whether an ms stores under a condition (the flag M).
+func (r *Request) Conditional() bool { return r.flags&letterBit('M') != 0 }
+
 // Args returns the line behind the verb.
 func (r *Request) Args() []byte {
 	_, rest := NextWord(r.Line)

@@ -118,6 +118,7 @@ func (s *session) sendBinary(r *memproto.BinaryRequest) {
 	if verb == memproto.Gets {
 		q.parts = memproto.ClassicItem | memproto.ClassicCAS
 	}
+	q.adds = r.Op.Verb() == memproto.Add
 	q.call.Repeatable = verb == memproto.Gets || verb == memproto.MetaGet
 	q.repeatable = q.call.Repeatable
 	q.submit(raw)

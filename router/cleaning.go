@@ -90,9 +90,7 @@ func (c *cleaning) start(reply []byte) {
 			c.add(n, true)
 		}
 	}
-	if w.epochs.Fills(q.hash) {
-		c.refilled = deletes(q.verb) || w.table.Before != nil
-	}
+	c.refilled = q.mayBeRefilled(reply)
 	if w.r.cfg.AnswerEarly && c.mayBeLate() {
 		q.clean, c.q = nil, nil
 		q.conclude(c.reply)

@@ -65,6 +65,9 @@ func (w *worker) spills(hash uint64) bool {
 // has made them in a former life.
 func (w *worker) fledgling() bool { return w.now() < copyTTL*time.Second+w.r.copyMargin() }
 
+// copied reports whether the copies of a pool may be read.
+func (w *worker) copied() bool { return w.balancer != nil && !w.fledgling() }
+
 // roomFor returns which of a key's candidates has room for a read, and charges it.
 func (w *worker) roomFor(c *charge, picks []int) int {
 	picks = picks[:min(len(picks), w.table.Bound.Depth()+1)]

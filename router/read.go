@@ -129,7 +129,7 @@ func (q *request) pullFirst(raw []byte) bool {
 		return false
 	}
 	old := w.before(q.hash)
-	if old == nil || old == q.node || w.epochs.Now(q.hash) == 0 {
+	if old == nil || old == q.node || old.Retired() || w.epochs.Now(q.hash) == 0 {
 		return false
 	}
 	q.old, q.first = old, true

@@ -51,12 +51,16 @@ type request struct {
 	began   bool      // the epochs know of it
 	mark    uint64    // from when they were told
 	version uint64    // of the table that it was placed with
+	filled  bool      // a copy was on its way when it was sent
+	lapses  bool      // what it leaves is over at once; only if filled
 	clean   *cleaning // what follows it; nil if nothing does
 
 	// Of one that may have to pull its item first.
 	old        *node  // where the item lived before; nil if it need not
 	raw        []byte // what is sent again
 	kept       []byte // the home's reply
+	adds       bool   // stores only if the item is not there
+	first      bool   // pulls before the home is asked
 	repeatable bool
 	pulling    bool
 	pulled     bool
@@ -97,6 +101,7 @@ func (q *request) dispatch(r *memproto.Request) {
 	w := q.w
 	q.about(r.RouteKey(w.keyBuf[:]), r.Base64, r.Verb, r.Kind())
 	q.parts = r.Parts()
+	q.adds = r.Verb == memproto.Add || r.Verb == memproto.MetaSet && r.Conditional()
 	q.call.Repeatable = r.Repeatable()
 	q.repeatable = q.call.Repeatable
 	raw := r.Forward(w.scratch)

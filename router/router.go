@@ -331,9 +331,9 @@ func (r *Router) SetTable(t *Table) {
 	r.standings = standings
 	// First the number and then the table: a write that ends in between looks once too
 	// often whether it went where it should.
-	r.version.Add(1)
+	version := r.version.Add(1)
 	for _, w := range r.workers {
-		w.loop.Post(func() { w.adopt(t, standings) })
+		w.loop.Post(func() { w.adopt(t, version, standings) })
 	}
 }
 

@@ -19,6 +19,7 @@ type worker struct {
 	r         *Router
 	loop      *reactor.Loop
 	table     *Table
+	version   uint64       // of the table
 	nodes     []*node      // as in table
 	plain     bool         // placement alone says where keys go
 	reach     int          // candidates to look at
@@ -115,13 +116,13 @@ func (s *stock[T]) give(v *T) {
 }
 
 // adopt takes over a new table. Views of servers that stay are kept.
-func (w *worker) adopt(t *Table, standings map[identity]*standing) {
+func (w *worker) adopt(t *Table, version uint64, standings map[identity]*standing) {
 	old := make(map[identity]*node)
 	for _, n := range w.nodes {
 		old[n.use.identity()] = n
 	}
 	w.balanceFor(t)
-	w.table = t
+	w.table, w.version = t, version
 	w.nodes = make([]*node, len(t.Servers))
 	for i, s := range t.Servers {
 		id := s.identity()

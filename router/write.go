@@ -25,7 +25,10 @@ func (q *request) write(raw []byte) {
 		return
 	}
 	q.node = w.nodes[picks[rank]]
-	w.began(q)
+	if q.adds && q.pullFirst(raw) {
+		return
+	}
+	w.began(q, raw)
 	if !w.plain {
 		q.cleanOthers(picks, rank)
 		q.keepForPull(raw)
@@ -54,11 +57,15 @@ func stores(v memproto.Verb) bool {
 // reach it.
 var unwritable = []byte("SERVER_ERROR backend unreachable, and not yet given up\r\n")
 
-// began says that a write of the key is on its way.
-func (w *worker) began(q *request) {
+// began says that a write of the key is on its way, and looks for copies that are: no
+// other can begin before the write has ended.
+func (w *worker) began(q *request, raw []byte) {
 	q.mark = w.epochs.Began(q.hash)
 	q.began = true
-	q.version = w.r.version.Load()
+	q.version = w.version
+	if q.filled = w.epochs.Fills(q.hash); q.filled {
+		q.lapses = memproto.Lapses(q.verb, raw, w.loop.Now().Unix())
+	}
 }
 
 // ended says that the write is over.
@@ -131,7 +138,7 @@ func (q *request) cleanCopies() {
 	if !w.r.copies.any(q.hash, w.now(), copyTTL*time.Second+w.r.copyMargin()) {
 		return
 	}
-	w.many = w.table.Picker.Pick(w.many[:0], q.hash, maxReach)
+	w.many = w.table.Picker.Pick(w.many[:0], q.hash, max(w.reach, minReach))
 	for _, i := range w.many {
 		q.cleaning().addOther(w.nodes[i], false)
 	}
@@ -158,7 +165,7 @@ func (q *request) wrote(b []byte) {
 		q.ended()
 		q.pull(b)
 	case !memproto.Changed(q.verb, b),
-		q.clean == nil && q.unmoved() && !q.mayBeRefilled():
+		q.clean == nil && q.unmoved() && !q.mayBeRefilled(b):
 		q.ended()
 		q.conclude(b)
 	default:
@@ -166,10 +173,11 @@ func (q *request) wrote(b []byte) {
 	}
 }
 
-// mayBeRefilled reports whether a copy that is on its way to the home of a deleted key may
-// come after the deletion.
-func (q *request) mayBeRefilled() bool {
-	return deletes(q.verb) && q.w.epochs.Fills(q.hash)
+// mayBeRefilled reports whether a copy that was on its way to the home may have come after
+// the write. That it has been answered by now does not help: the home may have done it
+// later and told of it earlier. It finds no room if the write has left an item.
+func (q *request) mayBeRefilled(reply []byte) bool {
+	return q.filled && (q.lapses || deletes(q.verb) || memproto.IsFault(reply))
 }
 
 func deletes(v memproto.Verb) bool { return v == memproto.Delete || v == memproto.MetaDelete }
