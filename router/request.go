@@ -53,8 +53,6 @@ type request struct {
 	version uint64    // of the table that it was placed with
 	filled  bool      // a copy was on its way when it was sent
 	lapses  bool      // what it leaves is over at once; only if filled
-	filled  bool      // a copy was on its way when it was sent
-	lapses  bool      // what it leaves is over at once; only if filled
 	clean   *cleaning // what follows it; nil if nothing does
 
 	// Of one that may have to pull its item first.

@@ -20,7 +20,6 @@ type worker struct {
 	loop      *reactor.Loop
 	table     *Table
 	version   uint64       // of the table
-	version   uint64       // of the table
 	nodes     []*node      // as in table
 	plain     bool         // placement alone says where keys go
 	reach     int          // candidates to look at
