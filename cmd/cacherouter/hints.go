@@ -67,7 +67,8 @@ func (h *hints) take(b []byte) error {
 		}
 		return nil
 	case kind == hintHot && len(b) > 0 && len(b) > int(b[0]):
-		name, rest := string(b[1:1+b[0]]), b[1+b[0]:]
+		end := 1 + int(b[0])
+		name, rest := string(b[1:end]), b[end:]
 		hot, err := hotkey.ParseHints(rest)
 		if err != nil {
 			return fmt.Errorf("router %q: %w", name, err)
