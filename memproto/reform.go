@@ -30,7 +30,7 @@ func (r *Request) Parts() (p Parts) {
 		return ClassicItem
 	case r.Verb == Gets:
 		return ClassicItem | ClassicCAS
-	case r.Verb != MetaGet || r.flags&^metaParts != 0 || r.flags&letterBit('v') == 0:
+	case r.Verb != MetaGet || r.flags&^metaParts != 0 || r.flags&letterBit('v') == 0 || !r.sound():
 		return 0
 	}
 	p = MetaValue
@@ -43,6 +43,23 @@ func (r *Request) Parts() (p Parts) {
 		}
 	}
 	return p
+}
+
+// maxOpaque is the length of the longest opaque that memcached takes, with its letter.
+const maxOpaque = 32
+
+// sound reports whether memcached finds nothing wrong with a meta request's flags.
+func (r *Request) sound() bool {
+	_, rest := NextWord(r.Args())
+	seen := uint64(0)
+	for word, rest := NextWord(rest); len(word) > 0; word, rest = NextWord(rest) {
+		bit := letterBit(word[0])
+		if seen&bit != 0 || word[0] == 'O' && len(word) > maxOpaque {
+			return false
+		}
+		seen |= bit
+	}
+	return true
 }
 
 // Copyable reports whether a copy of an item has all these parts.
