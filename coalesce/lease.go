@@ -2,6 +2,7 @@ package coalesce
 
 import (
 	"container/heap"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,7 @@ type lease[W any] struct {
 	stripe    *atomic.Uint32
 	id        uint64 // 0 when nobody holds it
 	client    uint64
+	elsewhere bool          // the holder is no client of ours
 	until     time.Duration // it expires, or is forgotten when nobody holds it
 	written   uint64        // tickets below this are from before the last write
 	fruitless int
@@ -95,6 +97,12 @@ type Miss[W any] struct {
 	Ticket uint64 // from before the get was sent
 	// Client identifies the connection. The holder's own gets are never parked.
 	Client uint64
+	// Won says that the server itself has chosen the get to fill or renew the item: it
+	// gets the lease, whoever has it now.
+	Won bool
+	// Filling says that the server keeps the place of the item for somebody who fills it,
+	// perhaps through another router: if nobody here holds the lease, nobody here gets it.
+	Filling bool
 	// Never says that the get must not be parked: its client would wait for it before
 	// it stores what it holds leases for, as one does that asks for several keys at once.
 	Never bool
@@ -114,14 +122,22 @@ func (l *Leases[W]) Missed(m *Miss[W]) (v Verdict, id uint64) {
 	switch {
 	case e == nil && len(l.keys) >= l.cfg.MaxLeases:
 		l.stats.Passed++
+	case m.Won || e == nil && !m.Filling:
+		if e == nil {
+			e = l.remember(m)
+		}
+		return Hold, l.grant(e, m)
 	case e == nil:
-		return Hold, l.grant(l.remember(m), m)
+		e = l.remember(m)
+		return l.leave(e, m, patient), 0
 	case patient && m.Ticket < e.written:
 		l.stats.Reread++
 		return Reread, 0
+	case e.id == 0 && m.Filling && e.fruitless == 0:
+		return l.leave(e, m, patient), 0
 	case e.id == 0 && !l.pausing(e):
 		return Hold, l.grant(e, m)
-	case e.id == 0 || e.client == m.Client || !patient || l.stats.Waiting >= l.cfg.MaxParked:
+	case e.id == 0 || e.client == m.Client && !e.elsewhere || !patient || l.stats.Waiting >= l.cfg.MaxParked:
 		l.stats.Passed++
 	default:
 		l.park(e, m)
@@ -144,20 +160,47 @@ func (l *Leases[W]) remember(m *Miss[W]) *lease[W] {
 }
 
 func (l *Leases[W]) grant(e *lease[W], m *Miss[W]) uint64 {
-	l.ids++
-	e.id, e.client = l.ids, m.Client
-	l.held[e.id] = e
-	l.keepUntil(e, m.Now+l.cfg.Duration)
+	l.hold(e, m)
 	l.stats.Granted++
 	return e.id
 }
+
+// hold begins a lease, in place of the one there may be.
+func (l *Leases[W]) hold(e *lease[W], m *Miss[W]) {
+	delete(l.held, e.id)
+	l.ids++
+	e.id, e.client, e.elsewhere = l.ids, m.Client, false
+	l.held[e.id] = e
+	l.keepUntil(e, m.Now+l.cfg.Duration)
+}
+
+// leave begins a lease that somebody elsewhere holds. Nobody says when it ends, so those
+// who wait ask now and then.
+func (l *Leases[W]) leave(e *lease[W], m *Miss[W], patient bool) Verdict {
+	l.hold(e, m)
+	e.elsewhere = true
+	if !patient || l.stats.Waiting >= l.cfg.MaxParked {
+		l.stats.Passed++
+		return Pass
+	}
+	l.park(e, m)
+	return Park
+}
+
+// looks is how often in the time of a lease that is held elsewhere those who wait look
+// whether the item is there.
+const looks = 8
 
 func (l *Leases[W]) park(e *lease[W], m *Miss[W]) {
 	e.parked = append(e.parked, parked[W]{m.Who, m.Deadline})
 	l.stats.Parked++
 	l.stats.Waiting++
-	if m.Deadline < e.due {
-		e.due = m.Deadline
+	due := m.Deadline
+	if e.elsewhere && len(e.parked) == 1 {
+		due = min(due, m.Now+l.cfg.Duration/looks)
+	}
+	if due < e.due {
+		e.due = due
 		heap.Fix(&l.due, e.index)
 	}
 }
@@ -187,7 +230,7 @@ func (l *Leases[W]) Written(dst []Woken[W], hash uint64, key []byte, now time.Du
 	if e == nil {
 		return dst
 	}
-	if e.id != 0 {
+	if e.id != 0 && !e.elsewhere {
 		l.stats.Used++
 	}
 	// The key is remembered a little longer: gets may be on their way back that missed
@@ -206,6 +249,13 @@ func (l *Leases[W]) End(dst []Woken[W], id uint64, now time.Duration) []Woken[W]
 	}
 	l.stats.Gone++
 	return l.end(dst, e, now)
+}
+
+// Held removes from ids those of leases that have ended, and returns what is left.
+func (l *Leases[W]) Held(ids []uint64) []uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(ids, func(id uint64) bool { return l.held[id] == nil })
 }
 
 // end takes the lease from its holder, if there is one, and wakes those who wait.
@@ -238,20 +288,31 @@ func (l *Leases[W]) Expire(dst []Woken[W], now time.Duration) []Woken[W] {
 		case e.id == 0:
 			l.forget(e)
 		default:
-			l.stats.Expired++
-			e.fruitless++
+			l.expired(e)
 			dst = l.end(dst, e, now)
 		}
 	}
 	return dst
 }
 
-// unpark wakes those who have been parked long enough.
+// expired counts a lease that nobody has used. What somebody elsewhere has stored nobody
+// here hears of, but then nobody waits any more.
+func (l *Leases[W]) expired(e *lease[W]) {
+	if !e.elsewhere {
+		l.stats.Expired++
+		e.fruitless++
+	} else if len(e.parked) > 0 {
+		e.fruitless++
+	}
+}
+
+// unpark wakes those who have been parked long enough, and all who wait for somebody
+// elsewhere.
 func (l *Leases[W]) unpark(dst []Woken[W], e *lease[W], now time.Duration) []Woken[W] {
 	due, rest := e.until, e.parked[:0]
 	for _, p := range e.parked {
-		if p.deadline <= now {
-			dst = append(dst, Woken[W]{Who: p.who})
+		if p.deadline <= now || e.elsewhere {
+			dst = append(dst, Woken[W]{p.who, p.deadline > now})
 			continue
 		}
 		rest = append(rest, p)

@@ -36,6 +36,12 @@ func New[W, C any](c Config) (*Table[W, C], error) {
 // Len returns how many keys have flights that may still be found.
 func (t *Table[W, C]) Len() int { return t.flights.n }
 
+// Has reports whether a get of a key would find a flight, to join it or to wait for it.
+func (t *Table[W, C]) Has(hash uint64, key []byte) bool { return t.flights.find(hash, key) != nil }
+
+// Waits reports whether there are gets for Expire to look at.
+func (t *Table[W, C]) Waits() bool { return t.late.newer != &t.late }
+
 // Stats returns the counts so far.
 func (t *Table[W, C]) Stats() Stats { return t.stats }
 
