@@ -29,6 +29,7 @@ const expireEvery = 20 * time.Millisecond
 func (q *request) read(raw []byte) {
 	w := q.w
 	if q.parts == 0 || w.flights == nil {
+		w.seal(q.hash, q.key) // a get of before must not be answered by what is read later
 		q.fly(raw)
 		return
 	}
@@ -36,7 +37,7 @@ func (q *request) read(raw []byte) {
 	if w.r.leases != nil {
 		q.ticket = w.r.leases.Ticket()
 	}
-	if q.isNear() && q.findNear() {
+	if q.isNear() && !w.flights.Has(q.hash, q.key) && q.findNear() {
 		return
 	}
 	now := w.now()
@@ -48,61 +49,81 @@ func (q *request) read(raw []byte) {
 	case coalesce.Leader:
 		q.takeOff(f)
 	case coalesce.Follower:
+		if w.roams(q.hash) {
+			q.step()
+		}
 		w.expireLater()
 	default:
 		q.fly(raw)
 	}
 }
 
-// itself makes the request ask for itself again, after it has asked for others.
+// itself makes the request as it was before it was first asked.
 func (q *request) itself() {
 	q.sent, q.kind = q.verb, memproto.Reads
 	if q.parts.Copyable() {
 		q.kind = memproto.Copyable
 	}
 	q.call.Verb, q.call.Repeatable = q.verb, q.repeatable
+	q.avoid, q.homely = nil, false
 }
 
-// lead sends a flight that gets have waited for.
+// lead sends a flight that gets have waited for. The request is the loop's own: those who
+// wait for it may reach their deadlines, and be answered, while it is on its way.
 func (w *worker) lead(f *flight) {
-	q := f.First()
-	q.itself()
+	q := w.requests.take()
+	q.w, q.carrier = w, true
+	q.hash, q.key = f.Hash(), append(q.key[:0], f.Key()...)
+	q.call.Owner, q.call.Whole = q, true
+	q.call.Repeatable, q.repeatable = true, true
+	w.expireLater()
 	q.takeOff(f)
 }
 
-// takeOff makes the request of a flight: in the words of the one that makes it, if there
-// is no other, else in words that serve all.
+// takeOff makes the request of a flight: in the words of the get that waits for it, if
+// that is one, else in words that serve all.
 func (q *request) takeOff(f *flight) {
-	w := q.w
-	q.flight = f
+	w, first := q.w, f.First()
 	parts := memproto.Parts(f.Want())
-	f.Call.renews = w.r.cfg.Refresh.Before > 0 && !parts.Meta()
-	if f.Len() == 1 && !f.Call.renews {
-		f.Call.own = q
-		q.fly(q.own)
-		return
-	}
-	if f.Call.renews {
-		w.asked = append(append(w.asked[:0], "mg "...), q.key...)
-		w.asked = w.r.cfg.Refresh.AppendFlags(w.asked, parts&memproto.ClassicCAS != 0)
-		w.asked, q.sent = append(w.asked, "\r\n"...), memproto.MetaGet
-		q.homely = true // only one server may choose
-	} else {
-		w.asked, q.sent = parts.AppendAsk(w.asked[:0], q.key)
-	}
-	q.call.Verb = q.sent
-	q.kind = memproto.Reads
+	q.flight, q.kind = f, memproto.Reads
 	if parts.Copyable() {
 		q.kind = memproto.Copyable
 	}
-	q.fly(w.asked)
+	f.Call.renews = w.r.cfg.Refresh.Before > 0 && !parts.Meta()
+	asked := first.own
+	switch {
+	case f.Call.renews:
+		w.asked, q.sent = q.askToRenew(w.asked[:0], parts), memproto.MetaGet
+		asked, q.homely = w.asked, true // only one server may choose
+	case f.Len() == 1:
+		f.Call.own, q.sent = first, first.verb
+	default:
+		w.asked, q.sent = parts.AppendAsk(w.asked[:0], q.key)
+		asked = w.asked
+	}
+	q.call.Verb = q.sent
+	q.fly(asked)
+}
+
+// askToRenew appends a get that lets one who waits for it renew the item. It is not put in
+// the place of a missing one that may still be where it lived before.
+func (q *request) askToRenew(dst []byte, parts memproto.Parts) []byte {
+	c := q.w.r.cfg.Refresh
+	if q.w.before(q.hash) != nil {
+		c.Vivify = 0
+	}
+	dst = append(append(dst, "mg "...), q.key...)
+	return append(c.AppendFlags(dst, parts&memproto.ClassicCAS != 0), "\r\n"...)
 }
 
 // land gives a server's reply to all that wait for it.
 func (q *request) land(b []byte) {
-	w, f := q.w, q.flight
+	w, f, carrier := q.w, q.flight, q.carrier
 	if q.nears {
 		q.keepNear(b)
+	}
+	if carrier && b[0] == 'V' { // VALUE, VA
+		q.node.Saw(q.hash, len(b))
 	}
 	l := landing{w: w, reply: b, sent: q.sent, own: f.Call.own, renews: f.Call.renews}
 	q.flight, f.Call = nil, flightCall{}
@@ -114,6 +135,9 @@ func (q *request) land(b []byte) {
 	}
 	for who, more := w.flights.Pop(f); more; who, more = w.flights.Pop(f) {
 		l.serve(who)
+	}
+	if carrier {
+		w.recycle(q)
 	}
 	if cap(w.formed) > keepScratch {
 		w.formed = nil
@@ -134,10 +158,12 @@ type landing struct {
 // serve gives the reply to one of them, in the form that it wants.
 func (l *landing) serve(q *request) {
 	w := l.w
+	won := l.ok && l.wins(q)
 	switch {
 	case q == l.own || q.verb == l.sent && l.sent != memproto.MetaGet:
 		q.served(l.reply)
-	case l.ok && l.renews && l.hidden():
+	case l.ok && l.renews && (won || l.filling()):
+		q.won, q.filling = won, !won
 		q.served(w.missReply(q.verb, q.own))
 	case l.ok:
 		w.formed = l.found.AppendReply(w.formed[:0], q.verb, line(q.own), q.key)
@@ -147,36 +173,54 @@ func (l *landing) serve(q *request) {
 	default:
 		q.served(l.reply)
 	}
-	if l.ok && l.found.Won { // the next ones did not
+	if won { // the next ones did not
 		l.found.Won, l.found.Lost = false, true
 	}
 }
 
-// hidden reports whether what was found is shown as a miss: to the one that is to renew
-// it, and to all while nobody has stored a value yet.
-func (l *landing) hidden() bool {
-	empty := len(l.found.Value) == 0 && (l.found.Won || l.found.Lost)
-	return l.found.Won || empty && l.w.r.cfg.Refresh.Vivify > 0
+// wins reports whether a get is the one that is to renew what was found: the first whose
+// client is still there, and can be told.
+func (l *landing) wins(q *request) bool {
+	return l.found.Won && q.session != nil && (l.renews || q.verb == memproto.MetaGet)
+}
+
+// filling reports whether what was found only keeps the place of a missing item that
+// somebody fills.
+func (l *landing) filling() bool {
+	f := &l.found
+	empty := len(f.Value) == 0 && string(f.Flags) == "0"
+	return empty && (f.Won || f.Lost) && l.w.r.cfg.Refresh.Vivify > 0
 }
 
 // line returns a request without the end of its line.
 func line(raw []byte) []byte { return bytes.TrimRight(raw, "\r\n") }
 
+// roams reports whether a read of a key may be asked of one server after another, so that
+// a later request could overtake it.
+func (w *worker) roams(hash uint64) bool {
+	return !w.plain && (w.before(hash) != nil || w.table.Copies > 1 || w.spills(hash) ||
+		w.nodes[w.pick(hash)[0]].use.Reads != ReadHere)
+}
+
 // crash ends a flight that got no reply. Those that have time left fly once more.
 func (q *request) crash(failure backend.Failure) {
-	w, f := q.w, q.flight
-	q.flight, f.Call = nil, flightCall{}
+	w, f, carrier := q.w, q.flight, q.carrier
+	q.flight, f.Call, q.nears = nil, flightCall{}, false
 	if next := w.flights.Failed(f, w.now()); next != nil {
 		w.lead(next)
 	}
 	for who, more := w.flights.Pop(f); more; who, more = w.flights.Pop(f) {
 		who.finish(w.failureReply(who.verb, who.own, failure))
 	}
+	if carrier {
+		w.recycle(q)
+	}
 }
 
-// seal sends the flight that gets of a key wait for, before the key is written.
+// seal sends the flight that gets of a key wait for, before the key is written
+// or read in another way.
 func (w *worker) seal(hash uint64, key []byte) {
-	if w.flights == nil {
+	if w.flights == nil || w.flights.Len() == 0 {
 		return
 	}
 	if f := w.flights.Seal(hash, key, w.now()); f != nil {
@@ -207,7 +251,7 @@ func (w *worker) expire() {
 	for _, q := range w.expired {
 		q.finish(w.failureReply(q.verb, q.own, backend.TimedOut))
 	}
-	if w.flights.Len() > 0 {
+	if w.flights.Waits() {
 		w.expireLater()
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
-	"sync"
 	"time"
 
 	"cacherouter/hotkey"
@@ -49,22 +48,19 @@ func (r *Router) watchHeat(ctx context.Context) error {
 }
 
 func (r *Router) collectHeat(ctx context.Context) {
-	var asked sync.WaitGroup
+	done := make(chan struct{}, len(r.workers))
 	for i, w := range r.workers {
-		asked.Add(1)
-		if !w.loop.Post(func() {
+		w.loop.Post(func() { // unless the loops have ended, and so will ctx
 			w.counter.Sample(r.heat.samples[i], w.now())
-			asked.Done()
-		}) {
-			return // the loops end
-		}
+			done <- struct{}{}
+		})
 	}
-	all := make(chan struct{})
-	go func() { asked.Wait(); close(all) }()
-	select {
-	case <-all:
-	case <-ctx.Done():
-		return
+	for range r.workers {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
 	}
 	for _, c := range r.heat.collector.Collect(r.heat.samples, time.Since(r.started)) {
 		level := slog.LevelInfo

@@ -34,14 +34,14 @@ func (q *request) lease() bool {
 		s.parkedBy = now + l.patience
 	}
 	v, id := l.Missed(&coalesce.Miss[*request]{
-		Hash: q.hash, Key: q.key, Ticket: q.ticket, Client: s.id, Who: q, Deadline: s.parkedBy, Now: now,
+		Hash: q.hash, Key: q.key, Ticket: q.ticket, Client: s.id, Won: q.won, Filling: q.filling,
+		Who: q, Deadline: s.parkedBy, Now: now,
 	})
 	switch v {
 	case coalesce.Hold:
-		s.leases = append(s.leases, id)
+		s.holds(id)
 	case coalesce.Park:
-		s.parked++
-		q.parked = true
+		q.wait()
 		s.detach(q)
 		return true
 	case coalesce.Reread:
@@ -51,8 +51,26 @@ func (q *request) lease() bool {
 	return false
 }
 
+// wait counts the request among those of its client that wait, up to its reply: what it
+// waits for one write after the other adds up.
+func (q *request) wait() {
+	if !q.waited {
+		q.waited = true
+		q.session.parked++
+	}
+}
+
+// holds notes a lease. Those that are over are forgotten when the list would have to grow.
+func (s *session) holds(id uint64) {
+	if len(s.leases) == cap(s.leases) {
+		s.leases = s.w.r.leases.Held(s.leases)
+	}
+	s.leases = append(s.leases, id)
+}
+
 // restart asks once more.
 func (q *request) restart() {
+	q.won, q.filling = false, false
 	q.itself()
 	q.read(q.own)
 }
@@ -88,16 +106,12 @@ func (w *worker) wake(woken []coalesce.Woken[*request]) {
 
 // unpark goes on with a get that was parked: it asks again, or shows its miss.
 func (q *request) unpark(reread bool) {
-	s := q.session
-	q.parked = false
 	switch {
-	case s == nil:
+	case q.session == nil:
 		q.w.recycle(q)
 	case reread:
-		s.parked--
 		q.restart()
 	default:
-		s.parked--
 		q.show(q.w.missReply(q.verb, q.own))
 	}
 }
@@ -121,6 +135,7 @@ func (s *session) detach(q *request) {
 		s.tail = before
 	}
 	q.next, q.detached = nil, true
+	s.stepped(q)
 	s.loose = append(s.loose, q)
 	s.settle()
 }
@@ -136,7 +151,8 @@ func (s *session) unloose(q *request) {
 	for i, p := range s.loose {
 		if p == q {
 			s.loose = append(s.loose[:i], s.loose[i+1:]...)
-			return
+			break
 		}
 	}
+	s.left(q)
 }

@@ -89,7 +89,7 @@ func (s *session) multiget(r *memproto.Request) {
 func (g *gather) ask() {
 	g.left = 1 // held while some are not yet asked, as one may fail at once
 	key, rest := memproto.NextWord(g.rest)
-	for ; len(key) > 0 && len(g.asked) < g.window; key, rest = memproto.NextWord(rest) {
+	for ; len(key) > 0 && len(g.asked) < g.window && len(g.fault) == 0; key, rest = memproto.NextWord(rest) {
 		g.add(key)
 		g.rest = rest
 	}
@@ -112,6 +112,12 @@ func (g *gather) add(key []byte) {
 	w := g.w
 	hash := w.table.hash(key)
 	w.touch(hash, key, false)
+	if !w.allowed(hash) {
+		w.stats.Limited++
+		g.fault = append(g.fault[:0], limited...)
+		return
+	}
+	w.seal(hash, key)
 	n, a := g.home(hash)
 	a.key = key
 	if a.more {

@@ -66,7 +66,7 @@ func (g *gather) askOne(i int) {
 		q.missedAt(a.part.node, a.token, w.line)
 		return
 	}
-	q.submit(w.line)
+	q.pass(w.line)
 }
 
 // missedAt asks the home for an item that a copy missed.

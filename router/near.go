@@ -6,7 +6,8 @@ import (
 )
 
 // What hot keys are spared: a round trip to their server, and more requests than they may
-// have. The near cache keeps replies in the form of a classic get.
+// have. The near cache keeps replies in the form of the protocol that they came in: a
+// classic one does not say whether the item was marked as stale, so no meta get takes it.
 
 // limited is said when a key gets more requests than it may.
 var limited = []byte("SERVER_ERROR key has too many requests\r\n")
@@ -17,20 +18,29 @@ func (w *worker) allowed(hash uint64) bool {
 	return l == nil || l.Allow(hash, w.now())
 }
 
-// isNear reports whether a get may be answered from the near cache, or its answer kept
-// there.
+// isNear reports whether a get may be answered from the near cache.
 func (q *request) isNear() bool {
 	return q.w.near != nil && q.parts.Copyable() && q.w.hot(q.hash)
 }
 
-// findNear answers a get from the near cache.
+// mayKeep reports whether the reply to a flight may be kept in the near cache.
+func (q *request) mayKeep() bool {
+	p := memproto.Parts(q.flight.Want())
+	return q.w.near != nil && p&(memproto.ClassicItem|memproto.MetaFlags) != 0 && q.w.hot(q.hash)
+}
+
+// findNear answers a get from the near cache. It is not asked while gets of the key are on
+// their way: one of the same client must not be answered by something newer.
 func (q *request) findNear() bool {
 	w := q.w
 	value, ok := w.near.Find(q.hash, q.key, w.now())
-	if !ok {
+	switch {
+	case !ok:
 		return false
-	}
-	if q.verb != memproto.MetaGet {
+	case !memproto.IsValue(value): // is of the meta protocol
+	case q.verb == memproto.MetaGet:
+		return false
+	default:
 		q.served(value)
 		return true
 	}
@@ -54,6 +64,13 @@ func (q *request) keepNear(b []byte) {
 	if !ok || len(found.Flags) == 0 || found.Won || found.Stale || found.Lost {
 		return
 	}
-	w.formed = found.AppendReply(w.formed[:0], memproto.Get, nil, q.key)
+	verb := memproto.Get
+	if q.sent == memproto.MetaGet {
+		verb = memproto.MetaGet
+	}
+	w.formed = found.AppendReply(w.formed[:0], verb, keptAs, q.key)
 	w.near.Fill(t, q.key, w.formed)
 }
+
+// keptAs is the meta get whose reply is kept.
+var keptAs = []byte("mg k v f")

@@ -12,7 +12,7 @@ func (q *request) fly(raw []byte) {
 	q.route()
 	q.node = q.from.nodes[0]
 	q.keepForPull(raw)
-	if q.flight != nil && q.isNear() {
+	if q.flight != nil && q.mayKeep() {
 		q.near, q.nears = q.w.near.Begin(q.hash, q.w.now()), true
 	}
 	q.send(raw)

@@ -34,15 +34,20 @@ type request struct {
 	// Of a read.
 	own    []byte  // the client's words
 	flight *flight // that it makes for all
-	from   sources
-	token  uint64 // the key's epoch from before it was sent
-	avoid  *node  // has failed it
+	// carrier says that it makes a flight and is nobody's own.
+	carrier bool
+	from    sources
+	token   uint64 // the key's epoch from before it was sent
+	avoid   *node  // has failed it
 	// homely says that only the home is asked.
 	homely bool
 	near   hotkey.Token // to keep the reply by, if nears
 	nears  bool
 	ticket uint64 // from before it was asked, for leases
-	parked bool   // waits for a write
+	// won and filling say why a miss is shown in place of an item: the client is to renew
+	// it, or somebody else fills it.
+	won, filling bool
+	waited       bool // has been parked: counted by the session
 	// detached says that it is not in its client's list: its reply may come at any time.
 	detached bool
 	fill     *refill // waits for the reply
@@ -130,11 +135,16 @@ func (q *request) of(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
 
 // submit sends the request where it belongs.
 func (q *request) submit(raw []byte) {
-	if !q.w.allowed(q.hash) {
+	if !q.hidden && !q.w.allowed(q.hash) {
 		q.w.stats.Limited++
 		q.finish(limited)
 		return
 	}
+	q.pass(raw)
+}
+
+// pass is submit for a request that was let through before.
+func (q *request) pass(raw []byte) {
 	if q.kind == memproto.Changes {
 		q.write(raw)
 	} else {
@@ -250,8 +260,6 @@ func (q *request) finish(b []byte) {
 		s.conn.Write(head)
 		s.conn.Write(b)
 		s.unloose(q)
-		s.n--
-		s.w.waiting--
 		q.w.recycle(q)
 		s.settle()
 		return

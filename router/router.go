@@ -236,6 +236,12 @@ func (r *Router) addRemedies() (err error) {
 			return err
 		}
 	}
+	if c.Coalesce == nil && (c.Lease != nil || c.Near != nil || c.Refresh.Before > 0) || c.HotKeys == nil && (c.Near != nil || c.Limit != nil) {
+		return errors.New("cannot keep, lease or renew items of gets that share nothing, nor keep or limit hot ones that nobody counts")
+	}
+	if c.Refresh.Vivify > 0 && c.Lease == nil {
+		return errors.New("cannot hold back misses through all routers without leases")
+	}
 	if c.Lease != nil {
 		l, err := coalesce.NewLeases[*request](*c.Lease)
 		if err != nil {

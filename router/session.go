@@ -40,7 +40,7 @@ type session struct {
 	id       uint64        // unique within the router
 	leases   []uint64      // that it was given
 	loose    []*request    // are not in the list: their replies may come at any time
-	parked   int           // requests that wait for a write
+	parked   int           // requests that have waited for a write, and are not answered yet
 	parkedBy time.Duration // until when they may, on the router's clock
 	ended    bool          // no more requests come: close when all are answered
 
@@ -226,13 +226,26 @@ func (s *session) pop() *request {
 	if s.head == nil {
 		s.tail = nil
 	}
+	s.left(q)
+	return q
+}
+
+// left counts one request less.
+func (s *session) left(q *request) {
 	s.n--
+	s.w.waiting--
+	s.stepped(q)
+	if q.waited {
+		s.parked--
+	}
+}
+
+// stepped notes that no later request can overtake the request any more.
+func (s *session) stepped(q *request) {
 	if q.steps {
 		q.steps = false
 		s.stepping--
 	}
-	s.w.waiting--
-	return q
 }
 
 // end reads no more requests; the connection closes when all are answered.
