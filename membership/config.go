@@ -79,6 +79,7 @@ type link interface {
 	Members() []gossip.Member
 	Refusing() []string
 	SetKeys(keys [][]byte) error
+	SetNote(note string) error
 	Close(ctx context.Context) error
 }
 

@@ -154,6 +154,7 @@ func (l *fakeLink) Joined() <-chan struct{} {
 func (l *fakeLink) Refusing() []string          { return nil }
 func (l *fakeLink) Members() []gossip.Member    { return nil }
 func (l *fakeLink) SetKeys([][]byte) error      { return nil }
+func (l *fakeLink) SetNote(string) error        { return nil }
 func (l *fakeLink) Close(context.Context) error { return nil }
 
 func (f *fleet) link(h gossip.Handler) link {

@@ -145,6 +145,15 @@ func (c *Cluster) Routers() []gossip.Member {
 	return c.link.Members()
 }
 
+// SetNote changes what the other routers are told of this one; see [gossip.Config].
+// Without others it does nothing.
+func (c *Cluster) SetNote(note string) error {
+	if c.link == nil {
+		return nil
+	}
+	return c.link.SetNote(note)
+}
+
 // SetGossipKeys changes the keys of a running cluster; see [gossip.Gossip.SetKeys].
 func (c *Cluster) SetGossipKeys(keys [][]byte) error {
 	if c.link == nil {

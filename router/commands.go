@@ -11,7 +11,7 @@ func (s *session) dispatch(r *memproto.Request) bool {
 		return false
 	}
 	s.w.stats.Requests[r.Verb]++
-	if len(s.w.r.cfg.Advertise) > 0 && s.discovers(r) {
+	if s.w.r.cfg.Nodes != nil && s.discovers(r) {
 		return true
 	}
 	switch r.Verb {

@@ -16,10 +16,10 @@ const discoveryKey = "AmazonElastiCache:cluster"
 func (s *session) discovers(r *memproto.Request) bool {
 	switch {
 	case r.Verb == memproto.ConfigGet && configGetCluster(r.Args()):
-		nodes := s.w.r.nodes()
+		nodes := s.nodes()
 		s.say(fmt.Sprintf("CONFIG cluster 0 %d\r\n%s\r\nEND", len(nodes), nodes))
 	case r.Verb == memproto.Get && r.NumKeys == 1 && string(r.Key) == discoveryKey:
-		nodes := s.w.r.nodes()
+		nodes := s.nodes()
 		s.say(fmt.Sprintf("VALUE %s 0 %d\r\n%s\r\nEND", discoveryKey, len(nodes), nodes))
 	default:
 		return false
@@ -34,10 +34,11 @@ func configGetCluster(args []byte) bool {
 }
 
 // nodes lists the addresses as ElastiCache does: a version, and host|ip|port of each
-// node. The version never changes while this router runs.
-func (r *Router) nodes() string {
+// node.
+func (s *session) nodes() string {
+	version, nodes := s.w.r.cfg.Nodes(s.conn.Peer())
 	var all []string
-	for _, a := range r.cfg.Advertise {
+	for _, a := range nodes {
 		host, port, err := net.SplitHostPort(a)
 		if err != nil {
 			continue
@@ -48,5 +49,5 @@ func (r *Router) nodes() string {
 		}
 		all = append(all, host+"|"+ip+"|"+port)
 	}
-	return "1\n" + strings.Join(all, " ") + "\n"
+	return fmt.Sprintf("%d\n%s\n", version, strings.Join(all, " "))
 }

@@ -96,9 +96,11 @@ type Config struct {
 	// SlowTimeout closes clients that take none of their replies for so long; 0 means
 	// never.
 	SlowTimeout time.Duration
-	// Advertise are addresses, host:port, that clients are told when they ask which
-	// nodes the cluster has; empty means that the question is not understood.
-	Advertise []string
+	// Nodes returns the addresses, host:port, that a client is told when it asks which
+	// nodes the cluster has, and their version, which grows with each change. It is called
+	// on all loops with the client's address and must not wait; nil means that the question
+	// is not understood.
+	Nodes func(client string) (version int64, nodes []string)
 	// Log gets changes of state; nil means slog.Default.
 	Log *slog.Logger
 }

@@ -25,13 +25,15 @@ type config struct {
 	DrainDelay   duration         `yaml:"drain_delay" doc:"How long readyz fails before the listeners close on SIGTERM. Set it to the time that your load balancer takes to see it, and more."`
 	DrainTimeout duration         `yaml:"drain_timeout" doc:"How long clients then have to take their replies."`
 
-	MaxClients     int      `yaml:"max_clients" doc:"How many clients may be connected; 0 means as many as there are descriptors."`
-	TellFull       bool     `yaml:"tell_full" doc:"Tell a client beyond max_clients so, as memcached does, instead of just closing. Some clients take the line for the answer to their first request."`
-	MaxOutstanding int      `yaml:"max_outstanding" doc:"How many requests a client may have outstanding before it is no longer read."`
-	MaxLine        int      `yaml:"max_line" doc:"The longest line of a get, in bytes; a client that sends a longer one is closed, as one is that sends any other line of over 2048."`
-	IdleTimeout    duration `yaml:"idle_timeout" doc:"Close clients that ask nothing for so long; 0s means never."`
-	SlowTimeout    duration `yaml:"slow_timeout" doc:"Close clients that take none of their replies for so long; 0s means never."`
-	Advertise      []string `yaml:"advertise" doc:"Addresses, host:port, of the routers, told to clients that ask for the nodes of the cluster as with ElastiCache; none means that the question is answered with ERROR."`
+	MaxClients      int      `yaml:"max_clients" doc:"How many clients may be connected; 0 means as many as there are descriptors."`
+	TellFull        bool     `yaml:"tell_full" doc:"Tell a client beyond max_clients so, as memcached does, instead of just closing. Some clients take the line for the answer to their first request."`
+	MaxOutstanding  int      `yaml:"max_outstanding" doc:"How many requests a client may have outstanding before it is no longer read."`
+	MaxLine         int      `yaml:"max_line" doc:"The longest line of a get, in bytes; a client that sends a longer one is closed, as one is that sends any other line of over 2048."`
+	IdleTimeout     duration `yaml:"idle_timeout" doc:"Close clients that ask nothing for so long; 0s means never."`
+	SlowTimeout     duration `yaml:"slow_timeout" doc:"Close clients that take none of their replies for so long; 0s means never."`
+	Advertise       []string `yaml:"advertise" doc:"Addresses, host:port, of the routers, told to clients that ask for the nodes of the cluster as with ElastiCache; none means that the question is answered with ERROR."`
+	AdvertiseSelf   string   `yaml:"advertise_self" doc:"Address, host:port, of this router for clients, instead of advertise: routers tell it to each other, and clients of all that are there and do not drain."`
+	AdvertiseSubset int      `yaml:"advertise_subset" doc:"How many of the routers each client is told, those for its address; 0 means all."`
 
 	Pool       poolConfig       `yaml:"pool" doc:"The servers and how keys are placed on them."`
 	Gossip     gossipConfig     `yaml:"gossip" doc:"The other routers."`
@@ -270,9 +272,22 @@ func (c *config) validateMembership() error {
 		}
 	}
 	alone := c.Gossip.Bind == ""
+	if c.AdvertiseSelf != "" {
+		if err := checkHostPort(c.AdvertiseSelf); err != nil {
+			return badField(err, "advertise_self")
+		}
+	}
 	switch {
 	case len(c.Name) > 255:
 		return badField(fmt.Errorf("%d bytes are more than 255", len(c.Name)), "name")
+	case c.AdvertiseSelf != "" && alone:
+		return badField(errors.New("wants gossip, which has no address to bind"), "advertise_self")
+	case c.AdvertiseSelf != "" && len(c.Advertise) > 0:
+		return badField(errors.New("is instead of advertise, which is there, too"), "advertise_self")
+	case len(c.AdvertiseSelf) > 255:
+		return badField(errors.New("is longer than 255 bytes"), "advertise_self")
+	case c.AdvertiseSubset < 0:
+		return badField(fmt.Errorf("%d is negative", c.AdvertiseSubset), "advertise_subset")
 	case len(c.Announce) > 0 && alone:
 		return badField(errors.New("wants gossip, which has no address to bind"), "announce")
 	case c.Pool.Announced && alone:

@@ -60,6 +60,7 @@ func startMembers(ctx context.Context, c *config, up upstream, onHint func([]byt
 		if len(gc.Keys) == 0 && !loopback(c.Gossip.Bind) {
 			log.Warn("gossip is not encrypted: whoever reaches its port can decide for this router", "bind", c.Gossip.Bind)
 		}
+		gc.Note = c.AdvertiseSelf
 		mc.Gossip = &gc
 	}
 	var err error

@@ -165,6 +165,16 @@ func (s *server) start() (ended bool, err error) {
 	return false, nil
 }
 
+// retire lets the other routers tell clients no more of this one.
+func (s *server) retire() {
+	if s.cfg.AdvertiseSelf == "" {
+		return
+	}
+	if err := s.members.cluster.SetNote(""); err != nil {
+		s.log.Warn("the other routers may not know that this one drains", "err", err)
+	}
+}
+
 // leave ends membership, with a good-bye to the other routers.
 func (s *server) leave() {
 	if s.members == nil {
@@ -229,7 +239,7 @@ func (s *server) build(t *table, up upstream) (err error) {
 		MaxLine:        s.cfg.MaxLine,
 		IdleTimeout:    time.Duration(s.cfg.IdleTimeout),
 		SlowTimeout:    time.Duration(s.cfg.SlowTimeout),
-		Advertise:      s.cfg.Advertise,
+		Nodes:          s.nodes(),
 		Log:            s.log,
 	})
 	if err == nil {
@@ -324,6 +334,7 @@ func (s *server) drain(ctx context.Context, signals <-chan os.Signal) {
 		s.admin.SetReady(false)
 	}
 	signal.Ignore(syscall.SIGHUP)
+	s.retire()
 	select {
 	case <-time.After(time.Duration(s.cfg.DrainDelay)):
 	case <-signals:

@@ -45,6 +45,9 @@ type Config struct {
 	Bind string
 	// Advertise is the host:port that others are told, if it is not Bind.
 	Advertise string
+	// Note is what others are told beside the name and address, at most 255 bytes; see
+	// [Gossip.SetNote].
+	Note string
 	// Join holds addresses of some other routers; a name is resolved each time.
 	Join []string
 	// Keys encrypt all messages, if there are any: 16, 24 or 32 bytes each. The first one
@@ -73,6 +76,8 @@ type Member struct {
 	Name string
 	// Address is its host:port for gossip.
 	Address string
+	// Note is what it tells beside.
+	Note string
 }
 
 // Stats counts messages.
@@ -190,6 +195,15 @@ func (g *Gossip) send(k kind, b []byte) {
 func (g *Gossip) SetKeys(keys [][]byte) error {
 	if err := g.list.setKeys(keys); err != nil {
 		return fmt.Errorf("cannot change the gossip keys: %w", err)
+	}
+	return nil
+}
+
+// SetNote changes what others are told beside the name and address. They learn of it
+// within a second or so.
+func (g *Gossip) SetNote(note string) error {
+	if err := g.list.setNote(note); err != nil {
+		return fmt.Errorf("cannot change what is told to the others: %w", err)
 	}
 	return nil
 }

@@ -27,12 +27,18 @@ type memberList struct {
 	self    Member
 	sending sync.WaitGroup
 
+	note atomic.Pointer[string]
+
 	mu   sync.Mutex
 	here map[string]memberlist.Node // guarded by mu: copies, as memberlist goes on writing to its own
 }
 
 func newMemberList(c Config, g *Gossip) (*memberList, error) {
 	l := &memberList{here: map[string]memberlist.Node{}}
+	if len(c.Note) > maxNote {
+		return nil, fmt.Errorf("a note of %d bytes is too long", len(c.Note))
+	}
+	l.note.Store(&c.Note)
 	mc, err := settings(c)
 	if err != nil {
 		return nil, err
@@ -48,7 +54,7 @@ func newMemberList(c Config, g *Gossip) (*memberList, error) {
 	if l.ml, err = memberlist.Create(mc); err != nil {
 		return nil, err
 	}
-	l.self = Member{c.Name, l.ml.LocalNode().Address()}
+	l.self = Member{Name: c.Name, Address: l.ml.LocalNode().Address()}
 	return l, nil
 }
 
@@ -104,7 +110,7 @@ func (l *memberList) members() []Member {
 	defer l.mu.Unlock()
 	var all []Member
 	for _, n := range l.here {
-		all = append(all, Member{n.Name, n.Address()})
+		all = append(all, Member{n.Name, n.Address(), string(n.Meta)})
 	}
 	return all
 }
@@ -170,6 +176,21 @@ func containsKey(keys [][]byte, key []byte) bool {
 	return false
 }
 
+// maxNote is the longest note, in bytes; memberlist would take 512.
+const maxNote = 255
+
+// noteTimeout is how long it may take to tell one other member.
+const noteTimeout = 2 * time.Second
+
+// setNote changes the note and tells the others. It waits until one of them has been told.
+func (l *memberList) setNote(note string) error {
+	if len(note) > maxNote {
+		return fmt.Errorf("a note of %d bytes is too long", len(note))
+	}
+	l.note.Store(&note)
+	return l.ml.UpdateNode(noteTimeout)
+}
+
 func (l *memberList) leave(timeout time.Duration) error { return l.ml.Leave(timeout) }
 
 func (l *memberList) shutdown() error {
@@ -185,7 +206,7 @@ type delegate struct {
 	l *memberList
 }
 
-func (d *delegate) NodeMeta(int) []byte             { return nil }
+func (d *delegate) NodeMeta(int) []byte             { return []byte(*d.l.note.Load()) }
 func (d *delegate) GetBroadcasts(_, _ int) [][]byte { return nil }
 
 func (d *delegate) NotifyMsg(b []byte) {
