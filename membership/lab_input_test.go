@@ -23,10 +23,10 @@ func TestLabKeys(t *testing.T) {
 	together := f.all(func(r *remote) bool { return r.report().Stats.View.Present == 2 }, f.routers...)
 	f.orders.Gossip.Keys = [][]byte{next}
 	stranger := f.start(f.Host("r8"))
-	soon(t, 20*time.Second, "the refusal is logged", func() bool {
+	soon(t, patience, "the refusal is logged", func() bool {
 		return first.logged("another gossip key") && stranger.logged("starting alone")
 	})
-	soon(t, 20*time.Second, "the stranger serves alone", stranger.ready)
+	soon(t, patience, "the stranger serves alone", stranger.ready)
 	if n := len(stranger.report().Members); n != 1 || len(first.report().Members) != 2 {
 		t.Errorf("%d routers at the stranger, %d at the first", n, len(first.report().Members))
 	}
@@ -38,7 +38,7 @@ func TestLabKeys(t *testing.T) {
 		}
 	}
 	newcomer := f.start(f.Host("r9"))
-	soon(t, 20*time.Second, "one with the new key comes in", func() bool {
+	soon(t, patience, "one with the new key comes in", func() bool {
 		return newcomer.ready() && newcomer.report().Stats.View.Voters == 3
 	})
 	f.still("keys", f.routers[:2]...)
@@ -65,7 +65,7 @@ func TestLabAnnouncements(t *testing.T) {
 	launch(t, liar, "liar", orders{Router: "liar", Listen: lies})
 	agent := f.agent("g0", discover.Server{Name: "new", Address: server.Addr(), Weight: 1},
 		discover.Server{Name: "liar", Address: lies, Weight: 1}, discover.Server{Name: "silent", Address: "10.77.0.200:1", Weight: 1})
-	placed := soon(t, 30*time.Second, "the announced server is placed", f.all(func(r *remote) bool {
+	placed := soon(t, patience, "the announced server is placed", f.all(func(r *remote) bool {
 		s := r.server("new")
 		return s.Address == server.Addr() && s.Status.Placed()
 	}))
@@ -73,7 +73,7 @@ func TestLabAnnouncements(t *testing.T) {
 	agent.leave()
 	moved := memcachedtest.StartAt(t, next)
 	f.agent("g1", discover.Server{Name: "new", Address: moved.Addr(), Weight: 1})
-	took := soon(t, 30*time.Second, "the server is used at its new address", f.all(func(r *remote) bool {
+	took := soon(t, patience, "the server is used at its new address", f.all(func(r *remote) bool {
 		s := r.server("new")
 		return s.Address == moved.Addr() && s.Reads
 	}))
@@ -101,8 +101,8 @@ func TestLabTenThousandAnnounced(t *testing.T) {
 	}
 	heard := r.report().Stats.Gossip.Received
 	f.agent("g1", crowd...)
-	soon(t, 30*time.Second, "the router hears of the crowd", func() bool { return r.report().Stats.Gossip.Received > heard+200 })
-	soon(t, 40*time.Second, "the real one is placed", func() bool { return r.server("real").Status.Placed() && r.server("real").Reads })
+	soon(t, patience, "the router hears of the crowd", func() bool { return r.report().Stats.Gossip.Received > heard+200 })
+	soon(t, patience, "the real one is placed", func() bool { return r.server("real").Status.Placed() && r.server("real").Reads })
 	grown := r.report().Process - before
 	t.Logf("grown by %d KiB from %d KiB", grown>>10, before>>10)
 	if grown > 64<<20 {
@@ -121,13 +121,13 @@ func TestLabNobodyAnswers(t *testing.T) {
 	late := f.Host("r1")
 	f.orders.Gossip.Join = []string{"10.77.0.240:11313", gossipAddress(late)}
 	lonely := f.start(f.Host("r2"))
-	started := soon(t, 15*time.Second, "started", lonely.ready)
-	soon(t, 10*time.Second, "it says that it is alone", func() bool { return lonely.logged("starting alone") })
+	started := soon(t, patience, "started", lonely.ready)
+	soon(t, patience, "it says that it is alone", func() bool { return lonely.logged("starting alone") })
 	f.servers[0].Stop()
-	soon(t, 15*time.Second, "it fails over by itself", func() bool { return lonely.server("m0").Writes == membership.Failover })
+	soon(t, patience, "it fails over by itself", func() bool { return lonely.server("m0").Writes == membership.Failover })
 	f.servers[0].Restart()
 	f.start(late)
-	found := soon(t, 30*time.Second, "both vote", func() bool { return lonely.report().Stats.View.Voters == 2 })
+	found := soon(t, patience, "both vote", func() bool { return lonely.report().Stats.View.Voters == 2 })
 	t.Logf("started after %v, found the other %v after it came", started, found)
 }
 
@@ -138,10 +138,10 @@ func TestLabTwoConfigurations(t *testing.T) {
 	f := newLabFleet(t, 1, 4, func(o *orders) { o.View.ListAlarm = 2 * time.Second })
 	f.orders.Servers = f.list[:3]
 	other := f.start(f.Host("r1"))
-	soon(t, 20*time.Second, "both have heard of each other", f.all(func(r *remote) bool {
+	soon(t, patience, "both have heard of each other", f.all(func(r *remote) bool {
 		return r.ready() && r.report().Stats.View.Present == 2
 	}))
-	soon(t, 10*time.Second, "the alarm", f.all(func(r *remote) bool {
+	soon(t, patience, "the alarm", f.all(func(r *remote) bool {
 		return r.report().Stats.View.ListsDiffer && r.logged("different lists of servers")
 	}))
 	throughout(t, time.Second, "both serve", f.all(func(r *remote) bool {

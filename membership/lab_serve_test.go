@@ -66,7 +66,7 @@ func serve(t *testing.T, h *netlab.Host, config map[string]any) *serving {
 			t.Logf("log of %s:\n%s", h.Name(), s.log.String())
 		}
 	})
-	soon(t, 20*time.Second, h.Name()+" answers", func() bool { return s.Ping() == nil })
+	soon(t, patience, h.Name()+" answers", func() bool { return s.Ping() == nil })
 	return s
 }
 
@@ -144,7 +144,7 @@ func TestLabServing(t *testing.T) {
 	for i := range 100 {
 		keys = append(keys, fmt.Sprint("key", i))
 	}
-	soon(t, 30*time.Second, "all is well", func() bool {
+	soon(t, patience, "all is well", func() bool {
 		for _, s := range all {
 			if s.set(keys, "v") > 0 || strings.Count(s.log.String(), "router joined") < 2 {
 				return false
@@ -158,7 +158,7 @@ func TestLabServing(t *testing.T) {
 	}
 	bad := all[1]
 	f.Cut(bad.host, f.machines[2])
-	soon(t, 15*time.Second, "reads go elsewhere and writes are refused", func() bool {
+	soon(t, patience, "reads go elsewhere and writes are refused", func() bool {
 		_, failed := bad.get(far)
 		return failed == 0 && bad.set(far, "w") == len(far)
 	})
@@ -169,7 +169,7 @@ func TestLabServing(t *testing.T) {
 		t.Errorf("another router refuses %d writes", n)
 	}
 	f.Heal()
-	soon(t, 15*time.Second, "reads and writes as before", func() bool {
+	soon(t, patience, "reads and writes as before", func() bool {
 		hits, failed := bad.get(keys)
 		return hits == len(keys) && failed == 0 && bad.set(keys, "y") == 0
 	})
@@ -182,11 +182,11 @@ func TestLabServing(t *testing.T) {
 	near := held(t, f.machines[3], f.servers[3], keys)
 	cutOff, others := all[0], all[1:]
 	f.Partition([]*netlab.Host{cutOff.host}, []*netlab.Host{others[0].host, others[1].host})
-	soon(t, 20*time.Second, "the router knows that it is cut off", func() bool {
+	soon(t, patience, "the router knows that it is cut off", func() bool {
 		return strings.Contains(cutOff.log.String(), "too few routers can be heard")
 	})
 	f.servers[3].Stop()
-	soon(t, 30*time.Second, "the majority has moved the keys", func() bool {
+	soon(t, patience, "the majority has moved the keys", func() bool {
 		return strings.Contains(others[0].log.String(), "to=out") && others[0].set(near, "z") == 0 && others[1].set(near, "z") == 0
 	})
 	if n := cutOff.set(near, "old"); n != len(near) {

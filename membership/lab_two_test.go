@@ -15,18 +15,18 @@ func TestLabOneOfTwoCrashes(t *testing.T) {
 	f := newLabFleet(t, 2, 4, nil)
 	left, killed := f.routers[0], f.routers[1]
 	killed.kill()
-	frozen := soon(t, 15*time.Second, "the other is frozen", func() bool { return left.report().Stats.View.Frozen })
-	thawed := frozen + soon(t, 40*time.Second, "it decides alone", func() bool { return left.report().Stats.View.Known == 1 })
+	frozen := soon(t, patience, "the other is frozen", func() bool { return left.report().Stats.View.Frozen })
+	thawed := frozen + soon(t, patience, "it decides alone", func() bool { return left.report().Stats.View.Known == 1 })
 	f.servers[3].Stop()
-	soon(t, 20*time.Second, "keys moved", func() bool { return left.server("m3").Status == view.Out })
+	soon(t, patience, "keys moved", func() bool { return left.server("m3").Status == view.Out })
 	t.Logf("frozen %v after the crash, decides alone after %v", frozen, thawed)
 	if !left.logged("router has crashed") {
 		t.Error("nothing is logged")
 	}
 	f.routers = f.routers[:1]
 	f.start(killed.host)
-	soon(t, 30*time.Second, "both vote", f.all(func(r *remote) bool { return r.ready() && r.report().Stats.View.Voters == 2 }))
-	soon(t, 10*time.Second, "one view", f.agreed)
+	soon(t, patience, "both vote", f.all(func(r *remote) bool { return r.ready() && r.report().Stats.View.Voters == 2 }))
+	soon(t, patience, "one view", f.agreed)
 }
 
 // TestLabOneOfTwoIsCutOff: two routers cannot hear each other, and each has servers that
@@ -35,7 +35,7 @@ func TestLabOneOfTwoIsCutOff(t *testing.T) {
 	t.Parallel()
 	f := newLabFleet(t, 2, 6, nil)
 	f.Partition(append(f.hosts(f.routers[0]), f.machines[:3]...), append(f.hosts(f.routers[1]), f.machines[3:]...))
-	soon(t, 15*time.Second, "both are frozen", f.all(func(r *remote) bool { return r.report().Stats.View.Frozen }))
+	soon(t, patience, "both are frozen", f.all(func(r *remote) bool { return r.report().Stats.View.Frozen }))
 	throughout(t, longer(6*time.Second, 4*time.Minute), "both stay frozen", f.all(func(r *remote) bool { return r.report().Stats.View.Frozen }))
 	for i, far := range []string{"m5", "m0"} {
 		if s := f.routers[i].server(far); s.Status != view.In || s.Writes == membership.Failover {
@@ -55,9 +55,9 @@ func TestLabRouterUnplugged(t *testing.T) {
 	f := newLabFleet(t, 2, 4, nil)
 	left := f.routers[0]
 	f.routers[1].host.Unplug()
-	soon(t, 15*time.Second, "the other is frozen", func() bool { return left.report().Stats.View.Frozen })
+	soon(t, patience, "the other is frozen", func() bool { return left.report().Stats.View.Frozen })
 	f.servers[3].Stop()
-	soon(t, 10*time.Second, "its reads go elsewhere", func() bool { s := left.server("m3"); return !s.Reads && s.Writes == membership.Refuse })
+	soon(t, patience, "its reads go elsewhere", func() bool { s := left.server("m3"); return !s.Reads && s.Writes == membership.Refuse })
 	throughout(t, longer(6*time.Second, 4*time.Minute), "it stays frozen", func() bool { return left.report().Stats.View.Frozen })
 	f.still("a router that cannot be heard")
 }

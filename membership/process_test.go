@@ -49,7 +49,7 @@ type report struct {
 }
 
 // reportEvery is the time between two reports; changes of the state are reported at once.
-const reportEvery = 50 * time.Millisecond
+const reportEvery = 200 * time.Millisecond
 
 func beRouter() {
 	in := bufio.NewReader(os.Stdin)

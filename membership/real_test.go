@@ -72,7 +72,7 @@ func realFleet(t *testing.T, routers int, servers []*memcachedtest.Server, chang
 		all = append(all, cl)
 		join = append(join, cl.link.(*gossip.Gossip).Address())
 	}
-	within(t, 30*time.Second, "all routers vote", func() bool {
+	within(t, time.Minute, "all routers vote", func() bool {
 		return !slices.ContainsFunc(all, func(c *Cluster) bool { return c.Stats().View.Voters != routers })
 	})
 	return all
@@ -92,12 +92,12 @@ func TestRealKill(t *testing.T) {
 	all := realFleet(t, 3, servers, nil)
 	identified(t, all, "m0")
 	servers[0].Stop()
-	failed := within(t, 10*time.Second, "failed over", everywhere(all, "m0", view.Away))
+	failed := within(t, time.Minute, "failed over", everywhere(all, "m0", view.Away))
 	var spread time.Duration
-	moved := failed + within(t, 15*time.Second, "moved at one", func() bool {
+	moved := failed + within(t, time.Minute, "moved at one", func() bool {
 		return slices.ContainsFunc(all, func(c *Cluster) bool { return is(c, "m0", view.Out)() })
 	})
-	spread = within(t, 5*time.Second, "moved at all", everywhere(all, "m0", view.Out))
+	spread = within(t, time.Minute, "moved at all", everywhere(all, "m0", view.Out))
 	t.Logf("without any traffic: failed over after %v, keys moved after %v, routers %v apart", failed, moved, spread)
 	for _, c := range all {
 		if c.View().Digest != all[0].View().Digest || c.View().Version != all[0].View().Version {
@@ -105,7 +105,7 @@ func TestRealKill(t *testing.T) {
 		}
 	}
 	servers[0].Restart()
-	within(t, 30*time.Second, "back", everywhere(all, "m0", view.In))
+	within(t, time.Minute, "back", everywhere(all, "m0", view.In))
 	if n := servers[0].Stat("cmd_flush"); n != 0 {
 		t.Errorf("a new process was emptied %d times", n)
 	}
@@ -115,56 +115,51 @@ func TestRealKill(t *testing.T) {
 }
 
 // TestRealReturn: a real server is stopped and goes on with all it held. What it missed is
-// gone when it serves again: one key after a short outage, everything after a long one.
+// gone when it serves again: one key after a short outage, everything after one in which its
+// keys were moved.
 func TestRealReturn(t *testing.T) {
-	t.Parallel()
-	servers := memcachedtest.StartN(t, 4)
-	client := memcache.New(servers[0].Addr())
-	client.Timeout = 10 * time.Second
-	defer client.Close()
-	fill := func() {
-		t.Helper()
-		for _, k := range []string{"kept", "missed"} {
-			if err := client.Set(&memcache.Item{Key: k, Value: []byte("old")}); err != nil {
-				t.Fatal(err)
+	f := func(name string, away view.Status, kept bool, dead time.Duration) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := memcachedtest.StartN(t, 4)
+			client := memcache.New(servers[0].Addr())
+			client.Timeout = 10 * time.Second
+			defer client.Close()
+			has := func(key string, want bool) {
+				t.Helper()
+				_, err := client.Get(key)
+				if err != nil && !errors.Is(err, memcache.ErrCacheMiss) {
+					t.Fatal(err)
+				}
+				if got := err == nil; got != want {
+					t.Errorf("%s is there: %v, want %v", key, got, want)
+				}
 			}
-		}
+			all := realFleet(t, 3, servers, func(c *Config) { c.Health.Dead = dead })
+			identified(t, all, "m0")
+			for _, k := range []string{"kept", "missed"} {
+				if err := client.Set(&memcache.Item{Key: k, Value: []byte("old")}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			servers[0].Pause()
+			within(t, time.Minute, "failed over, or moved", everywhere(all, "m0", away))
+			all[1].Missed("m0", 42, []byte("missed"))
+			servers[0].Resume()
+			within(t, time.Minute, "back", everywhere(all, "m0", view.In))
+			has("missed", false)
+			has("kept", kept)
+		})
 	}
-	has := func(key string, want bool) {
-		t.Helper()
-		_, err := client.Get(key)
-		if err != nil && !errors.Is(err, memcache.ErrCacheMiss) {
-			t.Fatal(err)
-		}
-		if got := err == nil; got != want {
-			t.Errorf("%s is there: %v, want %v", key, got, want)
-		}
-	}
-	all := realFleet(t, 3, servers, nil)
-	identified(t, all, "m0")
-	fill()
-	servers[0].Pause()
-	within(t, 10*time.Second, "failed over", everywhere(all, "m0", view.Away))
-	all[1].Missed("m0", 42, []byte("missed"))
-	servers[0].Resume()
-	within(t, 10*time.Second, "back", everywhere(all, "m0", view.In))
-	has("missed", false)
-	has("kept", true)
-
-	fill()
-	servers[0].Pause()
-	within(t, 15*time.Second, "moved", everywhere(all, "m0", view.Out))
-	servers[0].Resume()
-	within(t, 30*time.Second, "back", everywhere(all, "m0", view.In))
-	has("missed", false)
-	has("kept", false)
+	f("short", view.Away, true, time.Hour) // so that the keys are not moved, however slow the machine is
+	f("long", view.Out, false, 0)
 }
 
 // identified waits until all routers know which process a server is.
 func identified(t *testing.T, all []*Cluster, server string) {
 	t.Helper()
 	for _, c := range all {
-		within(t, 15*time.Second, "server identified", func() bool {
+		within(t, time.Minute, "server identified", func() bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return c.watched[server].process.PID > 0
