@@ -108,7 +108,13 @@ func TestFleetsDoNotMeet(t *testing.T) {
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
-	f := start(t, Config{Servers: 1, Routers: 1, Static: true})
+	f := start(t, Config{Servers: 1, Routers: 2, Static: true})
+	if err := f.Routers[1].proc.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := Await(t.Context(), "the crash is known", 10*time.Second, f.Routers[1].Crashed); err != nil || f.Routers[0].Crashed() {
+		t.Errorf("%v; the other crashed: %v", err, f.Routers[0].Crashed())
+	}
 	f.Stop()
 	f.Stop()
 	for _, addr := range []string{f.Servers[0].Addr, f.Routers[0].Addr} {

@@ -75,8 +75,18 @@ func (r *Router) Pause() error { return r.proc.Pause() }
 // Resume lets it go on.
 func (r *Router) Resume() error { return r.proc.Resume() }
 
-// ID is the process id. It must be up.
-func (r *Router) ID() int { return r.proc.ID() }
+// Crashed reports whether the process has ended although nobody ended it.
+func (r *Router) Crashed() bool {
+	if r.proc == nil {
+		return false
+	}
+	select {
+	case <-r.proc.Ended():
+		return true
+	default:
+		return false
+	}
+}
 
 func (r *Router) configFile() string { return r.fleet.path(r.Name + ".yml") }
 

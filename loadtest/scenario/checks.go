@@ -79,6 +79,7 @@ func (s *stage) checksRouted(static bool) (errors int, err error) {
 		return 0, err
 	}
 	defer f.Stop()
+	defer s.crashes(f)
 	return s.checksRun(f, func(int) string { return f.Routers[0].Addr })
 }
 

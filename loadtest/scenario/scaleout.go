@@ -69,6 +69,7 @@ func (s *stage) addServer(static bool) (expansion, error) {
 		return expansion{}, err
 	}
 	e, err := s.expand(f, a)
+	s.crashes(f)
 	if err != nil {
 		return e, err
 	}

@@ -153,11 +153,24 @@ func (s *stage) under(c fleet.Config, change func(*traffic.Plan), do func(*fleet
 	if err := s.wait(2 * time.Second); err != nil {
 		return err
 	}
-	if err := do(f, r); err != nil {
-		return err
+	err = do(f, r)
+	s.crashes(f)
+	if err == nil {
+		s.correct(s.stopLoad(r))
 	}
-	s.correct(s.stopLoad(r))
-	return nil
+	return err
+}
+
+// crashes reports routers that have ended by themselves.
+func (s *stage) crashes(f *fleet.Fleet) {
+	crashed := 0
+	for _, r := range f.Routers {
+		if r.Crashed() {
+			crashed++
+			s.note("router %s has crashed", r.Name)
+		}
+	}
+	s.atMost("crashed routers", crashed, 0)
 }
 
 // load fills a fleet and begins the usual load.
