@@ -64,10 +64,12 @@ type Config struct {
 	Logs    io.Writer    // gets what routers log, may be nil; see [fleet.Config]
 }
 
-// Run runs a scenario. The report is valid, though not whole, when there is an error.
+// Run runs a scenario. The report is valid, though it is not whole and does not pass, when
+// there is an error.
 func Run(ctx context.Context, s Scenario, c Config) (*Report, error) {
 	st := &stage{Config: c, Report: &Report{Name: s.Name}, ctx: ctx}
 	if err := s.run(st); err != nil {
+		st.yes("it was done to its end", false)
 		return st.Report, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
 	return st.Report, nil
