@@ -60,10 +60,10 @@ func (c *Cluster) formerLocked(b view.Server, v *view.View, now time.Time) Serve
 	return s
 }
 
-// failedLocked notes that requests to a server that is not watched have failed.
+// failedLocked notes that requests to a server that has left the list have failed.
 func (c *Cluster) failedLocked(server string) (changed bool) {
 	former := slices.ContainsFunc(c.state.Load().Before, func(s Server) bool { return s.Name == server })
-	if _, watched := c.watched[server]; watched || !former || c.handover.spoilt[server] {
+	if _, listed := c.node.View().Find(server); listed || !former || c.handover.spoilt[server] {
 		return false
 	}
 	c.handover.spoilt[server] = true

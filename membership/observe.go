@@ -26,7 +26,8 @@ func (c *Cluster) takeReports(now time.Time) {
 	for server, o := range all {
 		before := c.pool.State(server)
 		c.pool.Observe(server, o, now)
-		changed = changed || c.pool.State(server) != before || o.Errors() > 0 && c.failedLocked(server)
+		lost := o.Errors() > 0 && c.failedLocked(server)
+		changed = changed || lost || c.pool.State(server) != before
 	}
 	if changed {
 		c.advanceLocked(now)
