@@ -36,7 +36,7 @@ func ParseItem(reply []byte) (it Item, ok bool) {
 		it.Flags = metaFlag(rest, 'f')
 	}
 	n, ok := ParseUint(size)
-	if !ok || len(it.Flags) == 0 || uint64(len(reply)-end-1) < n+2 {
+	if !ok || len(it.Flags) == 0 || n > uint64(len(reply)) || uint64(len(reply)-end-1) < n+2 {
 		return it, false
 	}
 	it.Value = reply[end+1 : end+1+int(n)]

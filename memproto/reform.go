@@ -124,7 +124,7 @@ func ParseFound(reply []byte) (f Found, ok bool) {
 		f.parseFlags(rest)
 	}
 	n, ok := ParseUint(size)
-	if !ok || uint64(len(reply)-end-1) < n+2 {
+	if !ok || n > uint64(len(reply)) || uint64(len(reply)-end-1) < n+2 {
 		return f, false
 	}
 	f.Value = reply[end+1 : end+1+int(n)]
@@ -189,7 +189,7 @@ func (f *Found) appendMeta(dst, line []byte) []byte {
 	for _, x := range [...]struct {
 		set    bool
 		letter string
-	}{{f.Won, " W"}, {f.Stale, " X"}, {f.Lost, " Z"}} {
+	}{{f.Lost, " Z"}, {f.Stale, " X"}, {f.Won, " W"}} { // in memcached's order
 		if x.set {
 			dst = append(dst, x.letter...)
 		}
