@@ -198,7 +198,7 @@ func line(raw []byte) []byte { return bytes.TrimRight(raw, "\r\n") }
 // roams reports whether a read of a key may be asked of one server after another, so that
 // a later request could overtake it.
 func (w *worker) roams(hash uint64) bool {
-	return !w.plain && (w.before(hash) != nil || w.table.Copies > 1 || w.spills(hash) ||
+	return w.spills(hash) || !w.plain && (w.before(hash) != nil || w.table.Copies > 1 ||
 		w.nodes[w.pick(hash)[0]].use.Reads != ReadHere)
 }
 

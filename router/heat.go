@@ -98,10 +98,10 @@ func (r *Router) HotHints() []hotkey.Hint {
 
 // level returns how hot a key is.
 func (w *worker) level(hash uint64) hotkey.Level {
-	if w.r.heat == nil {
+	if w.heat == nil {
 		return hotkey.Cold
 	}
-	return w.r.heat.collector.Heat().Level(hash)
+	return w.heat.Level(hash)
 }
 
 // hot reports whether a key is hot.
@@ -118,9 +118,23 @@ func (w *worker) touch(hash uint64, key []byte, write bool) {
 	}
 }
 
-// moved counts the bytes of a key's value.
+// moved counts the bytes of a key's value: of small values one in several for all, as
+// only the sums matter.
 func (w *worker) moved(hash uint64, key []byte, n int) {
-	if w.counter != nil {
-		w.counter.Moved(hash, key, n)
+	if w.counter == nil {
+		return
 	}
+	if n < smallValue {
+		w.movedTimes++
+		if w.movedTimes%oneInSeveral != 0 {
+			return
+		}
+		n *= oneInSeveral
+	}
+	w.counter.Moved(hash, key, n)
 }
+
+const (
+	smallValue   = 4 << 10
+	oneInSeveral = 8
+)

@@ -55,10 +55,15 @@ func (w *worker) unload(c *charge, failed bool) {
 // spills reports whether a key may be read from elsewhere when its home is full.
 func (w *worker) spills(hash uint64) bool {
 	t := w.table
-	if t.Bound == nil || t.Spill == SpillNone || w.fledgling() {
+	switch t.Spill {
+	case SpillNone:
 		return false
+	case SpillHot:
+		if !w.hot(hash) {
+			return false
+		}
 	}
-	return t.Spill == SpillAny || w.hot(hash)
+	return t.Bound != nil && !w.fledgling()
 }
 
 // fledgling reports whether copies may be there that this router does not know of, as it

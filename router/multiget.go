@@ -149,7 +149,7 @@ func (g *gather) add(key []byte) {
 func (g *gather) home(hash uint64) (n *node, a askedKey) {
 	w := g.w
 	picks := w.pick(hash)
-	if w.plain {
+	if w.plain && !w.spills(hash) {
 		return w.nodes[picks[0]], a
 	}
 	rank := w.readRank(picks)

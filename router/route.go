@@ -39,7 +39,11 @@ func (t *Table) reachOf() int {
 
 // pick orders the servers for a key. The result is valid until the next call.
 func (w *worker) pick(hash uint64) []int {
-	w.picks = w.table.Picker.Pick(w.picks[:0], hash, w.reach)
+	n := w.reach
+	if w.plain {
+		n = 1
+	}
+	w.picks = w.table.Picker.Pick(w.picks[:0], hash, n)
 	return w.picks
 }
 
@@ -101,7 +105,7 @@ func (s *sources) more() bool { return s.at+1 < s.n }
 func (q *request) route() {
 	w := q.w
 	q.from, q.old = sources{}, nil
-	if w.plain {
+	if w.plain && !w.spills(q.hash) {
 		n := w.nodes[w.pick(q.hash)[0]]
 		q.from.add(n)
 		w.load(&q.charge, n, 1)

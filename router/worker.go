@@ -16,51 +16,53 @@ import (
 // worker is a router's share of one loop: its clients, its views of the servers, and
 // the scratch space of the request at hand. Everything runs on the loop's goroutine.
 type worker struct {
-	r         *Router
-	loop      *reactor.Loop
-	table     *Table
-	version   uint64       // of the table
-	nodes     []*node      // as in table
-	plain     bool         // placement alone says where keys go
-	reach     int          // candidates to look at
-	epochs    *epoch.Table // the router's; nil if nothing is ever copied
-	sessions  map[*session]struct{}
-	parser    memproto.Parser
-	req       memproto.Request       // the one being dispatched
-	frame     memproto.BinaryRequest // the same of a client of the binary protocol
-	told      memproto.BinaryCall    // what it is answered by the router itself
-	head      []byte                 // the answer at hand in binary
-	picks     []int                  // of the key at hand
-	one       []int                  // its home in another placement
-	many      []int                  // all that may hold copies of it
-	ranks     []int                  // of those that may be read
-	copies    []int                  // those themselves
-	balancer  *balance.Balancer      // nil unless there are copies to choose among
-	counter   *hotkey.Counter        // nil if keys are not counted
-	keyBuf    [memproto.MaxKey + 8]byte
-	scratch   []byte // the request at hand in the form a server gets
-	line      []byte // a line of our own
-	asked     []byte // what a flight asks
-	formed    []byte // a reply made of another
-	said      []byte // what the router says for a server
-	expired   []*request
-	expirer   reactor.Timer
-	flights   *coalesce.Table[*request, flightCall] // nil if every get goes by itself
-	near      *hotkey.Near                          // nil if there is none
-	leaser    reactor.Timer
-	capped    []byte // a request whose life was bounded
-	requests  stock[request]
-	gathers   stock[gather]
-	parts     stock[part]
-	refills   stock[refill]
-	cleanings stock[cleaning]
-	holds     holds
-	routes    []*part // a multiget's parts, by server and lane
-	drained   func()  // set when draining
-	sweeper   reactor.Timer
-	laggard   reactor.Timer
-	waiting   int // requests of all clients that are not answered yet
-	stats     Stats
+	r          *Router
+	loop       *reactor.Loop
+	table      *Table
+	version    uint64       // of the table
+	nodes      []*node      // as in table
+	plain      bool         // placement alone says where keys go, but for those that spill
+	reach      int          // candidates to look at
+	epochs     *epoch.Table // the router's; nil if nothing is ever copied
+	sessions   map[*session]struct{}
+	parser     memproto.Parser
+	req        memproto.Request       // the one being dispatched
+	frame      memproto.BinaryRequest // the same of a client of the binary protocol
+	told       memproto.BinaryCall    // what it is answered by the router itself
+	head       []byte                 // the answer at hand in binary
+	picks      []int                  // of the key at hand
+	one        []int                  // its home in another placement
+	many       []int                  // all that may hold copies of it
+	ranks      []int                  // of those that may be read
+	copies     []int                  // those themselves
+	balancer   *balance.Balancer      // nil unless there are copies to choose among
+	counter    *hotkey.Counter        // nil if keys are not counted
+	heat       *hotkey.Heat           // as of the last turn
+	movedTimes uint                   // values that came or went
+	keyBuf     [memproto.MaxKey + 8]byte
+	scratch    []byte // the request at hand in the form a server gets
+	line       []byte // a line of our own
+	asked      []byte // what a flight asks
+	formed     []byte // a reply made of another
+	said       []byte // what the router says for a server
+	expired    []*request
+	expirer    reactor.Timer
+	flights    *coalesce.Table[*request, flightCall] // nil if every get goes by itself
+	near       *hotkey.Near                          // nil if there is none
+	leaser     reactor.Timer
+	capped     []byte // a request whose life was bounded
+	requests   stock[request]
+	gathers    stock[gather]
+	parts      stock[part]
+	refills    stock[refill]
+	cleanings  stock[cleaning]
+	holds      holds
+	routes     []*part // a multiget's parts, by server and lane
+	drained    func()  // set when draining
+	sweeper    reactor.Timer
+	laggard    reactor.Timer
+	waiting    int // requests of all clients that are not answered yet
+	stats      Stats
 }
 
 func newWorker(r *Router, l *reactor.Loop) (*worker, error) {
@@ -92,6 +94,9 @@ func (w *worker) turned() {
 	w.loop.Expect(w.waiting)
 	if w.flights != nil {
 		w.flights.Sent()
+	}
+	if w.r.heat != nil {
+		w.heat = w.r.heat.collector.Heat()
 	}
 }
 
@@ -176,7 +181,9 @@ func (w *worker) simplify() {
 	if lingering {
 		w.reach = min(max(w.reach, 3), len(t.Servers))
 	}
-	w.plain = w.reach == 1 && !lingering && t.After == nil && (t.Before == nil || !w.loop.Now().Before(t.Until))
+	ill := slices.ContainsFunc(t.Servers, func(s Server) bool { return !s.well() })
+	settled := t.After == nil && (t.Before == nil || !w.loop.Now().Before(t.Until))
+	w.plain = settled && !ill && !lingering && t.Copies < 2 && t.Spill != SpillAny
 }
 
 // tellLag tells how busy the loop is, now and then.
