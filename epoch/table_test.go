@@ -193,3 +193,40 @@ func BenchmarkAll(b *testing.B) {
 		t.EndedAll()
 	}
 }
+
+// A write was alone if nothing else of its key was on its way while it was.
+func TestAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, meanwhile func(d *desk)
+		want              bool
+	}{
+		"nothing else":           {want: true},
+		"a write that had ended": {before: func(d *desk) { d.Began(key); d.Ended(key) }, want: true},
+		"a fill":                 {before: func(d *desk) { d.FillBegan(key, d.Now(key)) }, meanwhile: func(d *desk) { d.FillEnded(key) }, want: true},
+		"an earlier one":         {before: func(d *desk) { d.Began(key) }},
+		"one that ends":          {before: func(d *desk) { d.Began(key) }, meanwhile: func(d *desk) { d.Ended(key) }},
+		"a later one":            {meanwhile: func(d *desk) { d.Began(key) }},
+		"one in between":         {meanwhile: func(d *desk) { d.Began(key); d.Ended(key) }},
+		"somebody else's":        {meanwhile: func(d *desk) { d.Passed(key) }},
+		"a flush":                {meanwhile: func(d *desk) { d.BeganAll() }},
+		"a flush in between":     {meanwhile: func(d *desk) { d.BeganAll(); d.EndedAll() }},
+		"a flush from before":    {before: func(d *desk) { d.BeganAll() }},
+		"the end of a flush":     {before: func(d *desk) { d.BeganAll() }, meanwhile: func(d *desk) { d.EndedAll() }},
+		"one as epochs wrap": {
+			before:    func(d *desk) { d.word(key).Store(math.MaxUint32 << 32) },
+			meanwhile: func(d *desk) { d.Began(key); d.Ended(key) },
+		},
+	} {
+		d := newDesk(t)
+		if c.before != nil {
+			c.before(d)
+		}
+		mark := d.Began(key)
+		if c.meanwhile != nil {
+			c.meanwhile(d)
+		}
+		if got := d.Alone(key, mark); got != c.want {
+			t.Errorf("beside %s a write is alone: %v", name, got)
+		}
+	}
+}
