@@ -46,7 +46,7 @@ type spillRow struct {
 
 func (x *spillRow) config() fleet.Config {
 	s := situations[x.situation]
-	return fleet.Config{Policy: x.policy, Routers: x.routers, Load: s.load, Slow: s.slow, Depth: 2, Floor: x.floor, Writes: 0.01, Cached: 0.6, Seed: 1}
+	return fleet.Config{Policy: x.policy, Routers: x.routers, Load: s.load, Slow: s.slow, Depth: 2, Floor: x.floor, Writes: 0.01, Cached: 0.6, Seed: 1, WarmUp: 11 * time.Second, Measured: 8 * time.Second}
 }
 
 func spill(r *report) error {

@@ -35,6 +35,8 @@ type Config struct {
 	Writes  float64 // writes for each get
 	Cached  float64 // share of the keys that fit into all servers together
 	Seed    uint64
+	// WarmUp is how long the fleet works before anything is counted, and Measured how long after.
+	WarmUp, Measured time.Duration
 }
 
 // The model's clock.
@@ -45,8 +47,6 @@ const (
 	origin    = 20 * time.Millisecond  // what the client needs for a value that the cache has not
 	timeout   = time.Second
 	copyTTL   = 10 * time.Second
-	warmUp    = 11 * time.Second
-	measured  = 8 * time.Second
 	tick      = 100 * time.Millisecond // of the hot keys' collector
 	perServer = float64(time.Second / service)
 )

@@ -31,6 +31,7 @@ type server struct {
 // Run lets a fleet work and returns what was seen after it had warmed up.
 func Run(w *World, c Config) (Outcome, error) {
 	f := &fleet{Config: c, World: w, rand: rand.New(rand.NewPCG(c.Seed, 3))}
+	f.out.from = c.WarmUp
 	f.issued, f.completed = make([]uint32, len(w.law)), make([]uint32, len(w.law))
 	for range w.servers {
 		room := int(c.Cached * float64(len(w.law)) / float64(w.servers))
@@ -70,7 +71,7 @@ func (f *fleet) order(key int32) []uint8 {
 func (f *fleet) run() {
 	arrival, nextTick := time.Duration(0), tick
 	gap := float64(time.Second) / (f.Load * perServer * float64(f.World.servers))
-	for arrival < warmUp+measured {
+	for arrival < f.WarmUp+f.Measured {
 		arrival += time.Duration(f.rand.ExpFloat64() * gap)
 		for ; nextTick < arrival; nextTick += tick {
 			f.passTo(nextTick)
@@ -91,7 +92,7 @@ func (f *fleet) passTo(t time.Duration) {
 
 // arrive is a client's get, and with some probability another one's write.
 func (f *fleet) arrive() {
-	if f.now >= warmUp {
+	if f.now >= f.WarmUp {
 		f.look()
 	}
 	r := f.routers[f.rand.IntN(len(f.routers))]

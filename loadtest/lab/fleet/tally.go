@@ -26,6 +26,8 @@ const (
 
 // tally is an Outcome in the making.
 type tally struct {
+	from time.Duration // when counting begins
+
 	gets, spills, copyHits, hits, misses, failures, stale int
 
 	latency [grains]int
@@ -35,7 +37,8 @@ type tally struct {
 	total   int       // of all calls in flight
 }
 
-func counts(c *call) bool { return c.began >= warmUp }
+// counts reports whether a get began after the warm-up.
+func (t *tally) counts(c *call) bool { return c.began >= t.from }
 
 func (t *tally) look(most, total, servers int) {
 	if total == 0 {
@@ -54,7 +57,7 @@ func (t *tally) took(took time.Duration) {
 }
 
 func (t *tally) hit(c *call, version uint32, now time.Duration) {
-	if !counts(c) {
+	if !t.counts(c) {
 		return
 	}
 	t.took(now - c.began)
@@ -65,21 +68,21 @@ func (t *tally) hit(c *call, version uint32, now time.Duration) {
 }
 
 func (t *tally) miss(c *call, now time.Duration) {
-	if counts(c) {
+	if t.counts(c) {
 		t.took(now - c.began)
 		t.misses++
 	}
 }
 
 func (t *tally) failed(c *call) {
-	if counts(c) {
+	if t.counts(c) {
 		t.took(timeout)
 		t.failures++
 	}
 }
 
 func (t *tally) spilled(c *call, hit bool) {
-	if !counts(c) || c.rank == 0 {
+	if !t.counts(c) || c.rank == 0 {
 		return
 	}
 	t.spills++
