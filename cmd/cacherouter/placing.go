@@ -33,12 +33,26 @@ func (p *placer) use(pool *poolConfig) {
 // parameters says in one line what the placement depends on beside its servers.
 func (p *poolConfig) parameters() string {
 	s := fmt.Sprintf("%s %q %q %q %q %q %d %d", p.Distribution, p.Hash, p.HashTag, p.HashStop, p.Seed, p.Mode, p.TableSize, p.Points)
-	if _, own := ours[p.Distribution]; !own {
+	if p.ordered() {
 		for _, server := range p.Servers {
 			s += " " + server.Name
 		}
 	}
 	return s
+}
+
+// ordered reports whether the order of the servers makes a difference. A change of the list
+// then moves most keys anyway, and is neither agreed nor handed over.
+func (p *poolConfig) ordered() bool {
+	if _, own := ours[p.Distribution]; own || len(p.Servers) < 2 {
+		return false
+	}
+	turned := *p
+	turned.Servers = slices.Clone(p.Servers)
+	slices.Reverse(turned.Servers)
+	a, errA := buildTable(p)
+	b, errB := buildTable(&turned)
+	return errA == nil && errB == nil && a.digest() != b.digest()
 }
 
 // table returns the table for a state, which the placement that it counts is part of.

@@ -155,11 +155,14 @@ func TestParameters(t *testing.T) {
 	f("distribution", func(p *poolConfig) { p.Distribution = "ring" })
 	f("hash", func(p *poolConfig) { p.Hash = "md5" })
 	f("tag", func(p *poolConfig) { p.HashTag = "{}" })
-	f("order", func(p *poolConfig) { slices.Reverse(p.Servers) })
+	f("modula", func(p *poolConfig) { p.Distribution = "twemproxy-modula" })
+	f("order", func(p *poolConfig) { p.Distribution = "twemproxy-modula"; slices.Reverse(p.Servers) })
 	f("points", func(p *poolConfig) { p.Distribution, p.Points = "ring", 100 })
-	a, b := newPlacer(t, "ring", "a", "b").pool, newPlacer(t, "ring", "b", "a").pool
-	if a.parameters() != b.parameters() {
-		t.Error("the order of servers counts where it makes no difference")
+	for _, d := range []string{"ring", "twemproxy-ketama"} {
+		a, b := newPlacer(t, d, "a", "b", "c").pool, newPlacer(t, d, "b", "a").pool
+		if a.parameters() != b.parameters() {
+			t.Errorf("%s: the servers and their order count where they make no difference", d)
+		}
 	}
 }
 
