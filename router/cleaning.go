@@ -85,23 +85,32 @@ func (c *cleaning) start(reply []byte) {
 	c.hash, c.coded, c.node, c.mark = q.hash, q.coded, q.node, q.mark
 	c.key = append(c.key[:0], q.key...)
 	c.began, q.began = q.began, false
-	if !q.unmoved() { // those that were passed over may serve again
-		for _, n := range c.passed {
-			c.add(n, true)
-		}
-	}
+	moved := !q.unmoved()
 	c.refilled = q.mayBeRefilled(reply)
-	if w.r.cfg.AnswerEarly && c.mayBeLate() {
+	if w.r.cfg.AnswerEarly && !moved && c.mayBeLate() {
 		q.clean, c.q = nil, nil
 		q.conclude(c.reply)
 	}
 	w.holds.keep(w, func() bool {
-		if w.epochs.Fills(c.hash) {
+		if w.epochs.Fills(c.hash) || w.version != w.r.version.Load() {
 			return false
+		}
+		if moved {
+			c.addPassed()
 		}
 		c.sweep()
 		return true
 	})
+}
+
+// addPassed adds the servers that were passed over when the write was placed and serve
+// again by the table of now. The others are to forget the key before they do.
+func (c *cleaning) addPassed() {
+	for _, n := range c.passed {
+		if n.answers() {
+			c.add(n, true)
+		}
+	}
 }
 
 // mayBeLate reports whether the client may be answered before the cleaning is done: if
