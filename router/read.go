@@ -144,12 +144,12 @@ func (q *request) pullFirst(raw []byte) bool {
 func (q *request) pull(b []byte) {
 	w := q.w
 	q.token = w.epochs.Now(q.hash)
+	q.kept = append(q.kept[:0], b...)
 	if q.token == 0 || q.old.Retired() {
-		q.conclude(b)
+		q.stay()
 		return
 	}
 	w.stats.Pulled++
-	q.kept = append(q.kept[:0], b...)
 	q.pulling = true
 	q.from = sources{}
 	q.from.add(q.node)
