@@ -91,6 +91,10 @@ func (c *cleaning) start(reply []byte) {
 		q.clean, c.q = nil, nil
 		q.conclude(c.reply)
 	}
+	if !w.epochs.Fills(c.hash) {
+		c.sweep()
+		return
+	}
 	w.holds.keep(w, func() bool {
 		if w.epochs.Fills(c.hash) || w.version != w.r.version.Load() {
 			return false
