@@ -39,7 +39,7 @@ type Config struct {
 	Parameters string
 
 	// Failover is the delay from agreeing that a server is away until all act on it;
-	// default 200 ms. It is none for a router alone.
+	// default 100 ms. It is none for a router alone.
 	Failover time.Duration
 	// Activation is that delay for changes of the placement; default 2 s.
 	Activation time.Duration
@@ -80,7 +80,7 @@ type Config struct {
 
 // WithDefaults returns the configuration with zero fields filled in.
 func (c Config) WithDefaults() Config {
-	c.Failover = cmp.Or(c.Failover, 200*time.Millisecond)
+	c.Failover = cmp.Or(c.Failover, 100*time.Millisecond)
 	c.Activation = cmp.Or(c.Activation, 2*time.Second)
 	c.Commit = cmp.Or(c.Commit, 500*time.Millisecond)
 	c.Steady = cmp.Or(c.Steady, 5*time.Second)
