@@ -118,7 +118,7 @@ var modes = map[history.Kind]string{history.Set: "MS", history.Add: "ME", histor
 func (c *caller) store(kind history.Kind, meta bool, cell *heldCell, value string, data []byte) {
 	op := history.Op{Kind: kind, Key: cell.key, Value: value}
 	if kind == history.Cas {
-		op.Expect = cell.value
+		op.Expect, op.Token = cell.value, cell.token
 	}
 	c.asks = append(c.asks, ask{kind: kind, meta: meta, ops: []int{c.log.Call(op)}})
 	switch {
@@ -223,6 +223,7 @@ func (c *caller) textRead(a *ask, line string) error {
 		found[a.cells[n]] = value
 		if a.kind == history.Gets && len(words) == 5 {
 			a.cells[n].hold(words[4], value, a.life)
+			c.log.Token(a.ops[n], words[4])
 		}
 		if line, err = c.line(); failed(err) {
 			return nil // what has come does not count
@@ -262,6 +263,7 @@ func (c *caller) metaRead(a *ask, line string) error {
 		switch {
 		case word[0] == 'c':
 			a.cells[0].hold(word[1:], value, a.life)
+			c.log.Token(a.ops[0], word[1:])
 		case word != "k"+a.cells[0].key:
 			return fmt.Errorf("%w: mg of %s gives %q", errNonsense, a.cells[0].key, line)
 		}

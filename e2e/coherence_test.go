@@ -24,24 +24,39 @@ const shortCoherence = 6000
 // impatient are lines of a pool that gives servers up soon, as faults are short.
 const impatient = "  timeout: 300ms\n  connect_timeout: 300ms\n"
 
-// unwatched are lines for routers that leave keys where they are, whatever happens to servers.
-const unwatched = "membership:\n  enabled: false\n"
+// unwatched are lines for routers that leave keys where they are, whatever happens to servers, and ask a server for each
+// get, so that even reads of one packet keep their order.
+const unwatched = "  coalesce: off\n  bound: {spill: none}\nmembership:\n  enabled: false\n"
 
-// everything that can happen to servers and the network, and with routers. A router that is alone forgets what it knew
-// of the servers when it is killed, so those that fail over are spared that.
+// spilling are lines of a pool whose servers are always at their bounds, so that any read may be of a copy.
+const spilling = "  bound: {spill: any, factor: 1, floor: 1}\n"
+
+// The faults of a world. A router that is alone forgets what it knew of the servers when it is killed, so those that
+// watch them are spared that. It takes long to start a router that looks for others.
 var (
-	allFaults    = append([]string{routerKilled}, serverFaults...)
 	serverFaults = []string{serverKilled, serverPaused, serverStopped, serverReset, linkReset, linkPaused, linkCut}
+	allFaults    = append([]string{routerKilled}, serverFaults...)
+	onlyGone     = []string{serverGone}
 )
+
+// exact is the contract of one router: one order for all, but of reads that were sent together. Those may share the
+// answers to others, or be of copies.
+var exact = history.Contract{Overtake: true}
 
 // plans are the worlds in which histories are recorded.
 var plans = []plan{
-	{name: "one router", routers: 1},
-	{name: "one router, faults", routers: 1, config: impatient + unwatched, faults: allFaults, onlyLong: true},
-	{name: "three routers, faults", routers: 3, config: impatient + unwatched, faults: allFaults, onlyLong: true},
-	{name: "one router that fails over, faults", routers: 1, config: impatient, faults: serverFaults, long: []string{serverGone}},
-	{name: "three routers that agree, faults", routers: 3, config: impatient, gossip: true, faults: allFaults, long: []string{serverGone},
-		contract: history.Contract{Lag: time.Minute, Loose: true}},
+	{name: "one router", routers: 1, contract: exact},
+	{name: "one router that spills, faults", routers: 1, config: impatient + spilling, faults: serverFaults, long: onlyGone, contract: exact},
+	{name: "one router with copies, faults", routers: 1, config: impatient + "  copies: {number: 2}\n",
+		faults: serverFaults, long: onlyGone, contract: exact},
+	{name: "three routers that agree, faults", routers: 3, config: impatient, gossip: true, faults: serverFaults,
+		long: []string{serverGone, routerKilled}, contract: history.Contract{Lag: time.Minute, Loose: true}},
+	{name: "one router with copies that come later, faults", routers: 1, onlyLong: true,
+		config: impatient + "  copies: {number: 2, answer: home}\n", faults: serverFaults, long: onlyGone, contract: exact},
+	{name: "one router that watches nothing, faults", routers: 1, onlyLong: true,
+		config: impatient + unwatched, faults: allFaults},
+	{name: "three routers that watch nothing, faults", routers: 3, onlyLong: true,
+		config: impatient + unwatched, faults: allFaults},
 }
 
 // TestCoherence records what concurrent clients see, through routers of two loops each, and checks it.

@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,19 +108,38 @@ func (w *world) startRouter(n int) {
 	w.routers[n] = startServe(w.tb, raceBinary, "--listen", w.addrs[n], "--loops", "2", "--config", w.configs[n])
 }
 
-// keys returns eight keys that were never used, two of each server, the homes in turn.
+// keys returns eight keys, two of each server, the homes in turn.
 func (w *world) keys() []string {
 	w.tb.Helper()
-	c := connect(w.tb, w.addrs[0])
-	defer c.conn.Close()
-	byHome := spread(w.tb, c, memcachedtest.Addrs(w.servers), 60)
-	var keys []string
-	for n := range 8 {
-		keys = append(keys, byHome[n%4][n/4])
+	path, err := raceBinary()
+	if err != nil {
+		w.tb.Fatal(err)
 	}
-	for _, key := range keys {
-		if reply, err := c.do("delete " + key + "\r\n"); reply != "DELETED" {
-			w.tb.Fatalf("delete %s gives %q, %v", key, reply, err)
+	byHome := make(map[string][]string)
+	for i := 0; ; i++ {
+		key := fmt.Sprintf("key%d", i)
+		out, err := exec.Command(path, "where", "--config", w.configs[0], key).Output()
+		if err != nil {
+			w.tb.Fatalf("cannot ask where %s lives: %v", key, err)
+		}
+		home, _, _ := strings.Cut(strings.Split(strings.TrimSpace(string(out)), "\t")[1], "=")
+		if len(byHome[home]) < 2 {
+			byHome[home] = append(byHome[home], key)
+		}
+		if keys := inTurn(byHome); len(keys) == 8 {
+			return keys
+		}
+	}
+}
+
+// inTurn returns the first keys of each server, and then the second ones, of those that have two.
+func inTurn(byHome map[string][]string) []string {
+	var keys []string
+	for n := range 2 {
+		for _, home := range slices.Sorted(maps.Keys(byHome)) {
+			if len(byHome[home]) == 2 {
+				keys = append(keys, byHome[home][n])
+			}
 		}
 	}
 	return keys
@@ -143,8 +165,10 @@ func (w *world) run(n int64, faults []string) []history.Op {
 	}()
 	for round := 0; len(faults) > 0 && (round == 0 || w.cohort.done.Load() < n); round++ {
 		for _, i := range w.rng.Perm(len(faults)) {
-			w.lasts(time.Duration(20+w.rng.IntN(200)) * time.Millisecond)
 			w.mishap(faults[i])
+			if !w.lasts(time.Duration(20+w.rng.IntN(200)) * time.Millisecond) {
+				w.tb.Fatal(err)
+			}
 		}
 	}
 	w.cohort.enough.Store(true)
@@ -155,10 +179,12 @@ func (w *world) run(n int64, faults []string) []history.Op {
 	return w.cohort.rec.Ops()
 }
 
-// lasts waits for a while, or until the cohort has given up.
-func (w *world) lasts(d time.Duration) {
+// lasts waits for a while, and tells whether the cohort is still at work. It is not if something was wrong.
+func (w *world) lasts(d time.Duration) bool {
 	select {
 	case <-w.over:
+		return false
 	case <-time.After(d):
+		return true
 	}
 }

@@ -18,6 +18,9 @@ type Contract struct {
 	Lag time.Duration
 	// Loose gives up linearizability of the rest too: then all that return a value are held to Lag.
 	Loose bool
+	// Overtake lets reads overtake each other that one client has sent without waiting for an answer. They never
+	// overtake its writes, nor are overtaken by them.
+	Overtake bool
 	// Limit bounds the search in one piece of a key's history; 0 means a minute. A piece not decided by then counts as
 	// a violation.
 	Limit time.Duration
@@ -43,6 +46,7 @@ type Violation struct {
 	Key    string
 	Reason string
 	Ops    []Op // which suffice to see it, in the order of their calls
+	piece  *piece
 	steps  []step
 }
 
@@ -92,14 +96,8 @@ type check struct {
 	Contract
 
 	mu     sync.Mutex // guards what follows
-	pieces []piece
+	pieces []*piece
 	report Report
-}
-
-// piece is a part of a key's history to be judged by itself.
-type piece struct {
-	steps []step
-	all   []step // of the key
 }
 
 // each calls do for 0 to n-1 from as many goroutines as there are processors.
@@ -134,7 +132,7 @@ func (c *check) key(ops []*Op) {
 	c.report.Steps += len(all)
 	for _, p := range pieces {
 		if len(p) > 0 {
-			c.pieces = append(c.pieces, piece{p, all})
+			c.pieces = append(c.pieces, &piece{p, all, c.Overtake})
 			c.report.Longest = max(c.report.Longest, len(p))
 			c.report.Pieces++
 		}
@@ -154,7 +152,7 @@ func (c *check) late(all []step) {
 		if worst.by == never {
 			reason = "a value was read that nobody had written"
 		}
-		c.violation(reason, worst.steps())
+		c.violation(reason, &piece{all: all}, worst.steps())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,17 +173,17 @@ func (l *late) steps() []step {
 }
 
 // piece judges one piece.
-func (c *check) piece(p piece) {
-	switch judge(p.steps, "", c.Limit) {
+func (c *check) piece(p *piece) {
+	switch p.judge(p.steps, "", c.Limit) {
 	case porcupine.Illegal:
 		if !c.broken() {
 			return
 		}
-		few := shrink(p.steps, shrinkLimit)
-		c.violation("no order explains these operations", withOrigin(few, p.all))
+		few := p.shrink(shrinkLimit)
+		c.violation("no order explains these operations", p, withOrigin(few, p.all))
 	case porcupine.Unknown:
 		c.broken()
-		c.violation(fmt.Sprintf("not decided within %v", c.Limit), p.steps)
+		c.violation(fmt.Sprintf("not decided within %v", c.Limit), p, p.steps)
 	}
 }
 
@@ -215,9 +213,9 @@ func (c *check) broken() bool {
 	return c.report.Broken <= maxViolations
 }
 
-func (c *check) violation(reason string, steps []step) {
+func (c *check) violation(reason string, p *piece, steps []step) {
 	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.op.Call, b.op.Call) })
-	v := Violation{Key: steps[0].op.Key, Reason: reason, steps: steps}
+	v := Violation{Key: steps[0].op.Key, Reason: reason, piece: p, steps: steps}
 	for _, s := range steps {
 		v.Ops = append(v.Ops, *s.op)
 	}

@@ -162,6 +162,22 @@ func TestLag(t *testing.T) {
 		inTurn(set("100"), incr(1, "101"), incr(2, "102")))
 }
 
+func TestReadsThatOvertake(t *testing.T) {
+	f := func(name string, ok bool, ops ...Op) {
+		t.Helper()
+		for i, op := range ops {
+			ops[i] = at(i/3, i%3, 100, op) // two clients, each with three requests in a packet
+		}
+		if r := Check(ops, Contract{Overtake: true}); (len(r.Violations) == 0) != ok {
+			t.Errorf("%s: want ok = %v:\n%v", name, ok, r)
+		}
+	}
+	f("a read overtakes a read", true, set("a"), set("b"), miss, read("b"), read("a"), miss)
+	f("a read overtakes its client's write", false, set("a"), read("b"), miss, read("a"), set("b"), read("a"))
+	f("a write overtakes its client's read", false, set("a"), miss, miss, read("b"), set("b"), miss)
+	f("a write waits for both reads", false, set("a"), miss, miss, read("a"), read("b"), set("b"))
+}
+
 // TestPiecesTellWhatTheWholeTells builds long histories that are fine but for one read, whose value an earlier piece
 // has written.
 func TestPiecesTellWhatTheWholeTells(t *testing.T) {

@@ -1,12 +1,6 @@
 package history
 
-import (
-	"fmt"
-	"slices"
-	"time"
-
-	"github.com/anishathalye/porcupine"
-)
+import "github.com/anishathalye/porcupine"
 
 // MaxClients is how many connections one history may have.
 const MaxClients = 40
@@ -16,14 +10,38 @@ const MaxClients = 40
 type register struct {
 	value   string // empty for none
 	readers int32  // steps to come that need the value: it must not be replaced before, as nobody else writes it
-	taken   [MaxClients]uint16
+	taken   [MaxClients]taken
 }
+
+// taken is how many steps of a client were taken, and how many of them were no plain reads.
+type taken struct{ all, changes uint16 }
 
 // input is a step with what the rest of its piece says of it.
 type input struct {
 	*step
-	turn    uint16 // place among the steps of its client, which keep their order; 0 is anywhere
-	readers int32  // steps that need what it puts
+	before  taken // steps of its client that come before it
+	ordered order
+	readers int32 // steps that need what it puts
+}
+
+// order says which of its client's steps must be taken before a step.
+type order uint8
+
+const (
+	noOrder     order = iota
+	afterAll          // all that come before it
+	afterChange       // all but the reads
+)
+
+// inOrder tells whether the step may be taken after those of its client that were.
+func (s *input) inOrder(t taken) bool {
+	switch s.ordered {
+	case afterAll:
+		return t == s.before
+	case afterChange:
+		return t.changes == s.before.changes
+	}
+	return true
 }
 
 // anyValue is the value of a register of which nothing is known.
@@ -50,11 +68,10 @@ func model(start string) porcupine.Model {
 
 // take changes the register as the step does, and tells whether the step could be taken.
 func (r *register) take(s *input) bool {
-	if s.turn != 0 {
-		if s.turn != r.taken[s.op.Client]+1 {
-			return false
-		}
-		r.taken[s.op.Client] = s.turn
+	if t := &r.taken[s.op.Client]; !s.inOrder(*t) {
+		return false
+	} else if s.ordered != noOrder {
+		t.add(s.step)
 	}
 	if r.value != anyValue && !s.meets(r.value) {
 		return false
@@ -71,17 +88,30 @@ func (r *register) take(s *input) bool {
 	return true
 }
 
+func (t *taken) add(s *step) {
+	t.all++
+	if !s.reads() {
+		t.changes++
+	}
+}
+
+// reads tells whether the step is a plain read.
+func (s *step) reads() bool { return s.op.Kind == Get || s.op.Kind == Gets }
+
 // operations are the steps of a piece as Porcupine wants them.
-func operations(steps []step) []porcupine.Operation {
-	var turns [MaxClients]uint16
+func (p *piece) operations(steps []step) []porcupine.Operation {
+	var before [MaxClients]taken
 	readers := readers(steps)
 	ops := make([]porcupine.Operation, len(steps))
 	for i := range steps {
 		s := &steps[i]
 		in := &input{step: s, readers: readers[s.value]}
 		if s.known() {
-			turns[s.op.Client]++
-			in.turn = turns[s.op.Client]
+			in.before, in.ordered = before[s.op.Client], afterAll
+			before[s.op.Client].add(s)
+			if p.overtake && s.reads() {
+				in.ordered = afterChange
+			}
 		}
 		ops[i] = porcupine.Operation{
 			ClientId: s.op.Client,
@@ -110,76 +140,4 @@ func readers(steps []step) map[string]int32 {
 		}
 	}
 	return needed
-}
-
-// judge tells whether a piece has an explanation that begins with the given value, unless that takes longer than limit.
-func judge(piece []step, start string, limit time.Duration) porcupine.CheckResult {
-	return porcupine.CheckOperationsTimeout(model(start), operations(piece), limit)
-}
-
-// picture writes Porcupine's visualization of a piece to an HTML file.
-func picture(piece []step, path string) error {
-	m := model(start(piece))
-	_, info := porcupine.CheckOperationsVerbose(m, operations(piece), pictureLimit)
-	if err := porcupine.VisualizePath(m, info, path); err != nil {
-		return fmt.Errorf("cannot draw the history: %w", err)
-	}
-	return nil
-}
-
-// pictureLimit bounds the search for a picture, which is drawn as far as it got.
-const pictureLimit = 10 * time.Second
-
-// shrink returns a part of a piece without an explanation that has none either, and as few steps as trying finds. What
-// it leaves out, it leaves out with all that depends on it, so that nobody is left to read what nobody wrote.
-func shrink(piece []step, limit time.Duration) []step {
-	deadline := time.Now().Add(limit)
-	first := start(piece)
-	for size := max(1, len(piece)/2); ; {
-		removed := false
-		for at := 0; at < len(piece) && time.Now().Before(deadline); {
-			rest := without(piece, at, min(at+size, len(piece)))
-			if judge(rest, first, time.Second) == porcupine.Illegal {
-				piece, removed = rest, true
-			} else {
-				at += size
-			}
-		}
-		if size == 1 && !removed || !time.Now().Before(deadline) {
-			return piece
-		}
-		size = max(1, size/2)
-	}
-}
-
-// start returns the value that the parts of a wrong piece may begin with: any, as long as the piece is wrong even so.
-// Then no part is wrong only because a write before it was left out.
-func start(piece []step) string {
-	if judge(piece, anyValue, time.Second) == porcupine.Illegal {
-		return anyValue
-	}
-	return ""
-}
-
-// without returns the piece without the steps from begin up to end and those that need what only these have written.
-func without(piece []step, begin, end int) []step {
-	gone := slices.Clone(piece[begin:end])
-	rest := slices.Concat(piece[:begin:begin], piece[end:])
-	for len(gone) > 0 {
-		lost := make(map[string]bool)
-		for _, s := range gone {
-			if s.puts && s.value != "" {
-				lost[s.value] = true
-			}
-		}
-		gone = gone[:0]
-		rest = slices.DeleteFunc(rest, func(s step) bool {
-			if s.need == exactly && lost[s.want] {
-				gone = append(gone, s)
-				return true
-			}
-			return false
-		})
-	}
-	return rest
 }

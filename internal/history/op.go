@@ -51,6 +51,7 @@ type Op struct {
 	Outcome Outcome
 	Value   string // what Get, Gets and Incr returned; what Set, Add and Cas wrote; what Append added
 	Expect  string // for Cas: the value that had the token
+	Token   string // for Gets and Cas: the token, which is only shown
 	Delta   int64  // for Incr
 	Call    time.Duration
 	Return  time.Duration // not before Call; of no meaning if the outcome is Unknown
@@ -72,9 +73,12 @@ func (o *Op) action() string {
 	case Set, Add, Append:
 		args += " " + o.Value
 	case Cas:
-		args += " " + o.Expect + " -> " + o.Value
+		args += " " + o.Expect + " (token " + o.Token + ") -> " + o.Value
 	case Incr:
 		args += fmt.Sprintf(" by %d", o.Delta)
+	}
+	if o.Kind == Gets && o.Token != "" {
+		args += " (token " + o.Token + ")"
 	}
 	returns := o.Kind == Get || o.Kind == Gets || o.Kind == Incr
 	if returns && o.Outcome == Done {

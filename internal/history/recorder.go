@@ -52,6 +52,9 @@ func (l *Log) Call(op Op) int {
 	return len(l.ops) - 1
 }
 
+// Token records the token that came with the answer to a gets, which has to be recorded as well.
+func (l *Log) Token(n int, token string) { l.ops[n].Token = token }
+
 // Return records the answer to an operation, with the value that it brought, if any. Without it, an operation stays
 // Unknown.
 func (l *Log) Return(n int, outcome Outcome, value string) {

@@ -44,8 +44,8 @@ func (v *Violation) String() string {
 	return b.String()
 }
 
-// Save writes the violation into a folder, which it makes: its operations to violation-N.txt, drawn by Porcupine in
-// violation-N.html.
+// Save writes the violation into a folder, which it makes: its operations to violation-N.txt, followed by those among
+// which they were found, and drawn by Porcupine in violation-N.html.
 func (v *Violation) Save(dir string, n int) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make a folder for violations: %w", err)
@@ -55,11 +55,15 @@ func (v *Violation) Save(dir string, n int) error {
 	for i := range v.Ops {
 		fmt.Fprintln(&text, v.Ops[i].String())
 	}
+	fmt.Fprintf(&text, "\nAll that was judged together:\n")
+	for _, s := range v.piece.steps {
+		fmt.Fprintln(&text, s.op.String())
+	}
 	path := filepath.Join(dir, fmt.Sprintf("violation-%d", n))
 	if err := os.WriteFile(path+".txt", text.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("cannot write a violation: %w", err)
 	}
-	return picture(v.steps, path+".html")
+	return v.piece.picture(v.steps, path+".html")
 }
 
 // Counts tells how many operations there are of each kind, by outcome, as a table.
