@@ -7,7 +7,7 @@ OPS ?= 1000000
 STATICCHECK ?= $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 30s
 
-.PHONY: help run build test test-deps lint fmt fuzz coherence bench bench-peers bench-protocols scenarios scenarios-long clean
+.PHONY: help run build test test-deps lint fmt fuzz coherence bench bench-peers bench-protocols scenarios scenarios-long lab bound-long clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -56,6 +56,12 @@ scenarios: ## break real fleets and see what clients see; about ten minutes, as 
 
 scenarios-long: ## the same with more repeats, more operations and longer faults; about an hour
 	$(GO) run ./loadtest scenario all --long
+
+lab: ## experiments in virtual time, compared with their sources and with what they found before
+	$(GO) test ./loadtest/lab -count=1 -timeout 30m -all
+
+bound-long: ## place 10^8 requests from eight goroutines under the race detector
+	$(GO) test -race ./bounded -run UnderContention -count=1 -v -timeout 4h -picks 100000000
 
 clean: ## remove what build made
 	rm -rf bin
