@@ -142,7 +142,7 @@ func (c *cleaning) sweep() {
 	for i := range c.sweeps {
 		s := &c.sweeps[i]
 		switch {
-		case s.node.Retired():
+		case s.node.Retired() || seededBug && !s.must:
 		case !s.must && !s.node.answers():
 			w.uncleaned(s.node, c.hash, c.key)
 		case c.spreading && s.copy:

@@ -1,0 +1,5 @@
+//go:build seededbug
+
+package router
+
+const seededBug = true
