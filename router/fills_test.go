@@ -259,7 +259,7 @@ func TestUnknownFate(t *testing.T) {
 	a, b := g.clients()
 	a.ask(set("k", "4"), "STORED\r\n")
 	a.ask("get k\r\n", hit("k", "4")+"END\r\n")
-	next.gains("k")
+	g.until("the copy is there", func(s router.Snapshot) bool { return s.Copied == 1 })
 	g.servers[0].Pause()
 	a.ask(set("k", "5"), "SERVER_ERROR backend timeout\r\n")
 	failed := time.Now()
