@@ -97,7 +97,7 @@ func TestHolderNeverStores(t *testing.T) {
 	for name, c := range map[string]struct {
 		lease time.Duration
 		leave bool
-	}{"it stays": {200 * time.Millisecond, false}, "it leaves": {time.Hour, true}} {
+	}{"it stays": {time.Second, false}, "it leaves": {time.Hour, true}} {
 		t.Run(name, func(t *testing.T) {
 			r := startLeasing(t, 1, coalesce.LeaseConfig{Duration: c.lease}, patience)
 			clients := crowd(t, r.addr, 4)
