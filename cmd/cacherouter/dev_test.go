@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -25,13 +26,38 @@ import (
 // devPatience bounds waits for the process; it is long because machines may be busy.
 const devPatience = 30 * time.Second
 
-// startDev builds the command and runs its dev. It returns when the banner is complete,
+// binDir holds the binary of this run.
+var binDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "cacherouter-cmd-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cannot make a folder for the binary:", err)
+		os.Exit(1)
+	}
+	binDir = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// builtBinary builds the command, once.
+var builtBinary = sync.OnceValues(func() (string, error) {
+	binary := filepath.Join(binDir, "cacherouter")
+	out, err := exec.Command("go", "build", "-race", "-buildvcs=false", "-o", binary, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("cannot build: %w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+// startDev runs the command's dev. It returns when the banner is complete,
 // with the banner and a function that interrupts the process and returns its end.
 func startDev(t *testing.T, args ...string) (shown string, stop func() error) {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "cacherouter")
-	if out, err := exec.Command("go", "build", "-race", "-buildvcs=false", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, out)
+	binary, err := builtBinary()
+	if err != nil {
+		t.Fatal(err)
 	}
 	cmd := exec.Command(binary, append([]string{"dev"}, args...)...)
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=20")
