@@ -332,3 +332,65 @@ func BenchmarkWritten(b *testing.B) {
 		l.Written(nil, 1, key, 0)
 	}
 }
+
+// elsewhere is a miss of a key whose place the server keeps for somebody who fills it.
+func (d *leaseDesk) elsewhere(key, who string, want Verdict) {
+	d.t.Helper()
+	v, _ := d.Missed(&Miss[string]{Hash: 1, Key: []byte(key), Ticket: d.Ticket(), Client: uint64(who[0]), Who: who, Filling: true, Deadline: d.now + second, Now: d.now})
+	if v != want {
+		d.t.Fatalf("%s gets verdict %v, want %v", who, v, want)
+	}
+}
+
+// Those who wait for somebody elsewhere look now and then, and when the time of a lease is
+// over one of them is let go.
+func TestFilledElsewhere(t *testing.T) {
+	d := newLeaseDesk(t, LeaseConfig{Duration: 80 * ms})
+	d.elsewhere("k", "a1", Park)
+	d.elsewhere("k", "b1", Park)
+	for d.now = 10 * ms; d.now < 80*ms; d.now += 10 * ms {
+		d.woken(d.Expire(nil, d.now-ms), "")
+		d.woken(d.Expire(nil, d.now), "a1+ b1+")
+		d.elsewhere("k", "a1", Park)
+		d.elsewhere("k", "b1", Park)
+	}
+	d.woken(d.Expire(nil, d.now), "a1+ b1+")
+	d.elsewhere("k", "a1", Hold)
+	d.elsewhere("k", "b1", Park)
+	d.woken(d.Written(nil, 1, []byte("k"), d.now), "b1+")
+	if s := d.Stats(); s.Granted != 1 || s.Used != 1 || s.Expired != 0 || s.Waiting != 0 {
+		t.Errorf("%+v", s)
+	}
+	d.elsewhere("j", "a2", Park) // was filled, and nobody waits when the time is over
+	d.now += 10 * ms
+	d.woken(d.Expire(nil, d.now), "a2+")
+	d.now += 80 * ms
+	d.woken(d.Expire(nil, d.now), "")
+	d.elsewhere("j", "b2", Park)
+}
+
+// Whom the server has chosen gets the lease, whoever has it and whatever was written.
+func TestServerChooses(t *testing.T) {
+	d := newLeaseDesk(t, LeaseConfig{Duration: 80 * ms})
+	won := func(key, who string, ticket uint64) uint64 {
+		t.Helper()
+		v, id := d.Missed(&Miss[string]{Hash: 1, Key: []byte(key), Ticket: ticket, Client: uint64(who[0]), Who: who, Won: true, Deadline: d.now + second, Now: d.now})
+		if v != Hold {
+			t.Fatalf("%s gets verdict %v", who, v)
+		}
+		return id
+	}
+	d.elsewhere("k", "a", Park)
+	first := won("k", "b", d.Ticket())
+	d.miss("k", "b2", Pass)
+	d.miss("k", "c", Park)
+	second := won("k", "d", d.Ticket())
+	d.woken(d.End(nil, first, d.now), "") // has ended
+	d.woken(d.End(nil, second, d.now), "a+ c+")
+	before := d.Ticket()
+	d.woken(d.Written(nil, 1, []byte("k"), d.now), "")
+	third := won("k", "e", before)
+	if held := d.Held([]uint64{first, second, third}); len(held) != 1 || held[0] != third {
+		t.Errorf("held are %v of %d, %d and %d", held, first, second, third)
+	}
+}

@@ -36,7 +36,7 @@ type leaseConfig struct {
 // refreshConfig says how items near their end are renewed.
 type refreshConfig struct {
 	Before duration `yaml:"before" doc:"How long before an item's end one client is shown a miss, so that it stores a new value while the others still get the old one; whole seconds, well below the life of the items. 0s means never. The servers must be memcached 1.6 or later."`
-	Vivify duration `yaml:"vivify" doc:"How long all routers together hold back misses of a key but one; whole seconds, 0s means not at all. Only for pools that are used through routers alone, by get, gets, set and delete; see hotkeys.md."`
+	Vivify duration `yaml:"vivify" doc:"How long all routers together hold back misses of a key but one; whole seconds, 0s means not at all. Needs lease.enabled, and is only for pools that are used through routers alone, by get, gets, set and delete; see hotkeys.md."`
 }
 
 func defaultNear() nearConfig { return nearConfig{TTL: duration(time.Second)} }
@@ -86,6 +86,9 @@ func (p *poolConfig) validateRemedies() error {
 	}
 	if r.Vivify > 0 && r.Before == 0 {
 		return badField(fmt.Errorf("%v needs before: a time over 0s", r.Vivify), "pool", "refresh", "vivify")
+	}
+	if r.Vivify > 0 && !p.Lease.Enabled {
+		return badField(errors.New("needs lease.enabled: true, as misses are held back by leases"), "pool", "refresh", "vivify")
 	}
 	return nil
 }
