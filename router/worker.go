@@ -75,6 +75,7 @@ func newWorker(r *Router, l *reactor.Loop) (*worker, error) {
 		picks:    make([]int, 0, 8),
 		stats:    Stats{Requests: make([]uint64, memproto.NumVerbs)},
 	}
+	w.expirer.Func = w.expire
 	if c := r.cfg.Coalesce; c != nil {
 		var err error
 		if w.flights, err = coalesce.New[*request, flightCall](*c); err != nil {
