@@ -36,14 +36,23 @@ const pictureLimit = 10 * time.Second
 
 // shrink returns steps of a piece without an explanation that have none either, as few as trying finds. What it leaves
 // out, it leaves out with all that depends on it, so that nobody is left to read what nobody wrote.
+//
+// Who has merely met some value depends on whoever wrote one. If the piece is wrong without those, they are not looked
+// at; else no write is left out.
 func (p *piece) shrink(limit time.Duration) []step {
 	deadline := time.Now().Add(limit)
-	first, few := p.start(p.steps), p.steps
+	few := relaxed(slices.Clone(p.steps), -1)
+	first := p.start(few)
+	keepWrites := p.judge(few, first, time.Second) != porcupine.Illegal
+	if keepWrites {
+		few = p.steps
+		first = p.start(few)
+	}
 	for size := max(1, len(few)/2); ; {
 		removed := false
 		for at := 0; at < len(few) && time.Now().Before(deadline); {
-			rest := without(few, at, min(at+size, len(few)))
-			if p.judge(rest, first, time.Second) == porcupine.Illegal {
+			rest := without(few, at, min(at+size, len(few)), keepWrites)
+			if len(rest) < len(few) && p.judge(rest, first, time.Second) == porcupine.Illegal {
 				few, removed = rest, true
 			} else {
 				at += size
@@ -65,10 +74,17 @@ func (p *piece) start(steps []step) string {
 	return ""
 }
 
-// without returns the steps without those from begin up to end and those that need what only these have written.
-func without(steps []step, begin, end int) []step {
-	gone := slices.Clone(steps[begin:end])
-	rest := slices.Concat(steps[:begin:begin], steps[end:])
+// without returns the steps without those from begin up to end, but for writes if they are to be kept, and without
+// those that need what only these have written.
+func without(steps []step, begin, end int, keepWrites bool) []step {
+	var gone, rest []step
+	for i, s := range steps {
+		if i >= begin && i < end && !(keepWrites && s.value != "") {
+			gone = append(gone, s)
+		} else {
+			rest = append(rest, s)
+		}
+	}
 	for len(gone) > 0 {
 		lost := make(map[string]bool)
 		for _, s := range gone {
