@@ -33,16 +33,18 @@ func (q *request) read(raw []byte) {
 		q.fly(raw)
 		return
 	}
-	q.own = append(q.own[:0], raw...)
+	if q.verb == memproto.MetaGet { // others can be said anew
+		q.own = append(q.own[:0], raw...)
+	}
 	if w.r.leases != nil {
-		q.ticket = w.r.leases.Ticket()
+		q.stray().ticket = w.r.leases.Ticket()
 	}
 	if q.isNear() && !w.flights.Has(q.hash, q.key) && q.findNear() {
 		return
 	}
 	now := w.now()
 	ask := coalesce.Ask[*request]{
-		Hash: q.hash, Key: q.key, Want: coalesce.Want(q.parts), Epoch: w.epochs.Now(q.hash),
+		Hash: q.hash, Key: q.key, Want: coalesce.Want(q.parts), Epoch: w.epochFor(q.hash),
 		Who: q, Deadline: now + w.r.cfg.Timeout, Now: now,
 	}
 	switch f, role := w.flights.Join(&ask); role {
@@ -58,6 +60,24 @@ func (q *request) read(raw []byte) {
 	}
 }
 
+// epochFor returns a key's epoch where flights look at it.
+func (w *worker) epochFor(hash uint64) uint64 {
+	if w.r.cfg.Coalesce.Mode == coalesce.Strict {
+		return 0
+	}
+	return w.epochs.Now(hash)
+}
+
+// words returns what a get asks by itself. It is valid until the next flight.
+func (q *request) words() []byte {
+	if q.verb == memproto.MetaGet {
+		return q.own
+	}
+	w := q.w
+	w.asked, _ = q.parts.AppendAsk(w.asked[:0], q.key)
+	return w.asked
+}
+
 // itself makes the request as it was before it was first asked.
 func (q *request) itself() {
 	q.sent, q.kind = q.verb, memproto.Reads
@@ -65,7 +85,9 @@ func (q *request) itself() {
 		q.kind = memproto.Copyable
 	}
 	q.call.Verb, q.call.Repeatable = q.verb, q.repeatable
-	q.avoid, q.homely = nil, false
+	if q.strayed {
+		q.avoid, q.homely = nil, false
+	}
 }
 
 // lead sends a flight that gets have waited for. The request is the loop's own: those who
@@ -90,13 +112,14 @@ func (q *request) takeOff(f *flight) {
 		q.kind = memproto.Copyable
 	}
 	f.Call.renews = w.r.cfg.Refresh.Before > 0 && !parts.Meta()
-	asked := first.own
+	var asked []byte
 	switch {
 	case f.Call.renews:
 		w.asked, q.sent = q.askToRenew(w.asked[:0], parts), memproto.MetaGet
-		asked, q.homely = w.asked, true // only one server may choose
+		asked, q.stray().homely = w.asked, true // only one server may choose
 	case f.Len() == 1:
 		f.Call.own, q.sent = first, first.verb
+		asked = first.words()
 	default:
 		w.asked, q.sent = parts.AppendAsk(w.asked[:0], q.key)
 		asked = w.asked
@@ -119,7 +142,7 @@ func (q *request) askToRenew(dst []byte, parts memproto.Parts) []byte {
 // land gives a server's reply to all that wait for it.
 func (q *request) land(b []byte) {
 	w, f, carrier := q.w, q.flight, q.carrier
-	if q.nears {
+	if q.strayed && q.nears {
 		q.keepNear(b)
 	}
 	if carrier && b[0] == 'V' { // VALUE, VA
@@ -163,7 +186,8 @@ func (l *landing) serve(q *request) {
 	case q == l.own || q.verb == l.sent && l.sent != memproto.MetaGet:
 		q.served(l.reply)
 	case l.ok && l.renews && (won || l.filling()):
-		q.won, q.filling = won, !won
+		d := q.stray()
+		d.won, d.filling = won, !won
 		q.served(w.missReply(q.verb, q.own))
 	case l.ok:
 		w.formed = l.found.AppendReply(w.formed[:0], q.verb, line(q.own), q.key)
@@ -205,7 +229,10 @@ func (w *worker) roams(hash uint64) bool {
 // crash ends a flight that got no reply. Those that have time left fly once more.
 func (q *request) crash(failure backend.Failure) {
 	w, f, carrier := q.w, q.flight, q.carrier
-	q.flight, f.Call, q.nears = nil, flightCall{}, false
+	q.flight, f.Call = nil, flightCall{}
+	if q.strayed {
+		q.nears = false
+	}
 	if next := w.flights.Failed(f, w.now()); next != nil {
 		w.lead(next)
 	}
@@ -241,7 +268,6 @@ func (w *worker) sealAll() {
 // expireLater looks in a while for gets that have waited too long.
 func (w *worker) expireLater() {
 	if !w.expirer.Armed() {
-		w.expirer.Func = w.expire
 		w.loop.Set(&w.expirer, w.loop.Now().Add(expireEvery))
 	}
 }

@@ -55,7 +55,7 @@ func (q *request) lease() bool {
 // waits for one write after the other adds up.
 func (q *request) wait() {
 	if !q.waited {
-		q.waited = true
+		q.stray().waited = true
 		q.session.parked++
 	}
 }
@@ -72,7 +72,7 @@ func (s *session) holds(id uint64) {
 func (q *request) restart() {
 	q.won, q.filling = false, false
 	q.itself()
-	q.read(q.own)
+	q.read(q.words())
 }
 
 // written ends the lease on a key that was written.
@@ -134,7 +134,7 @@ func (s *session) detach(q *request) {
 	if s.tail == q {
 		s.tail = before
 	}
-	q.next, q.detached = nil, true
+	q.next, q.stray().detached = nil, true
 	s.stepped(q)
 	s.loose = append(s.loose, q)
 	s.settle()

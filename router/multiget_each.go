@@ -56,7 +56,7 @@ func (g *gather) askOne(i int) {
 	switch {
 	case a.part == nil:
 	case a.part.failed != 0 && kind != memproto.Changes:
-		if q.avoid = a.part.node; !q.routeAround() {
+		if q.stray().avoid = a.part.node; !q.routeAround() {
 			q.finish(w.failureReply(g.verb, w.line, a.part.failed))
 			return
 		}
@@ -74,7 +74,7 @@ func (q *request) missedAt(copy *node, token uint64, raw []byte) {
 	w := q.w
 	picks := w.pick(q.hash)
 	home := w.nodes[picks[w.readRank(picks)]]
-	q.token = token
+	q.stray().token = token
 	q.from.add(copy)
 	q.from.add(home)
 	q.from.at, q.from.copies = 1, 1

@@ -9,11 +9,17 @@ import (
 
 // fly sends a request that changes nothing to the first of the servers that may answer it.
 func (q *request) fly(raw []byte) {
-	q.route()
-	q.node = q.from.nodes[0]
-	q.keepForPull(raw)
+	if w := q.w; w.plain && !q.strayed && !w.spills(q.hash) {
+		q.node = w.nodes[w.pick(q.hash)[0]]
+		w.load(&q.charge, q.node, 1)
+	} else {
+		q.route()
+		q.node = q.from.nodes[0]
+		q.keepForPull(raw)
+	}
 	if q.flight != nil && q.mayKeep() {
-		q.near, q.nears = q.w.near.Begin(q.hash, q.w.now()), true
+		d := q.stray()
+		d.near, d.nears = q.w.near.Begin(q.hash, q.w.now()), true
 	}
 	q.send(raw)
 }
@@ -21,6 +27,10 @@ func (q *request) fly(raw []byte) {
 // hasRead takes the reply to a read. A miss that another server may know better is not
 // shown.
 func (q *request) hasRead(b []byte) {
+	if !q.strayed {
+		q.conclude(b)
+		return
+	}
 	missed := memproto.Missed(b)
 	switch {
 	case missed && q.from.more() && !q.from.nodes[q.from.at+1].Retired():
@@ -84,7 +94,7 @@ func (q *request) readFailed(f backend.Failure) {
 // elsewhere routes a read around the server that failed it, and reports whether there
 // is another.
 func (q *request) elsewhere() bool {
-	q.avoid = q.node
+	q.stray().avoid = q.node
 	return q.routeAround()
 }
 
@@ -95,10 +105,9 @@ func (q *request) elsewhere() bool {
 // keepForPull keeps what is sent if it may have to be sent again after a pull.
 func (q *request) keepForPull(raw []byte) {
 	if q.kind == memproto.Changes {
-		q.old = nil
-		if !q.pulled && q.verb != memproto.Set && q.verb != memproto.Add && !deletes(q.verb) {
+		if q.old = nil; !q.pulled && q.verb != memproto.Set && q.verb != memproto.Add && !deletes(q.verb) {
 			if old := q.w.before(q.hash); old != nil && old != q.node {
-				q.old = old
+				q.stray().old = old
 			}
 		}
 	}
@@ -132,7 +141,8 @@ func (q *request) pullFirst(raw []byte) bool {
 	if old == nil || old == q.node || old.Retired() || w.epochs.Now(q.hash) == 0 {
 		return false
 	}
-	q.old, q.first = old, true
+	d := q.stray()
+	d.old, d.first = old, true
 	q.raw = append(q.raw[:0], raw...)
 	q.step()
 	q.pull(nil)

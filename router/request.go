@@ -6,39 +6,63 @@ import (
 	"cacherouter/memproto"
 )
 
-// request is one request of a client, from its dispatch to its reply.
+// request is one request of a client, from its dispatch to its reply. There are many at a
+// time, so what every request needs stands together and the rest is not looked at: memory
+// that is touched is what a request costs most.
 type request struct {
+	state
+	call   backend.Call
+	key    []byte              // as the servers know it
+	reply  []byte              // what waits to be sent
+	own    []byte              // the client's words, of a meta get
+	binary memproto.BinaryCall // of a client of the binary protocol
+	detour
+}
+
+// state is what every request needs.
+type state struct {
 	w       *worker
 	session *session // nil when the client is gone
-	call    backend.Call
-	node    *node // where the call is
+	next    *request // of the client
+	node    *node    // where the call is
+	flight  *flight  // that a get makes for all
 	hash    uint64
-	key     []byte        // as the servers know it
-	coded   bool          // the key is sent in base64
-	verb    memproto.Verb // the client's
-	sent    memproto.Verb // what servers are asked
-	kind    memproto.Kind
-	parts   memproto.Parts      // what a get wants that may share a flight
-	quiet   bool                // noreply or q was asked for
-	hidden  bool                // no reply is ever shown: the router's own request
-	done    bool                // reply is whole
-	steps   bool                // may ask more than one server: counted by the session
-	gather  *gather             // of a multiget
-	parent  *gather             // of one of its keys
-	place   int                 // of that
-	reply   []byte              // what waits to be sent
-	binary  memproto.BinaryCall // of a client of the binary protocol
-	next    *request
 	charge  charge // what it counts for at node
 
-	// Of a read.
-	own    []byte  // the client's words
-	flight *flight // that it makes for all
+	verb   memproto.Verb // the client's
+	sent   memproto.Verb // what servers are asked
+	kind   memproto.Kind
+	parts  memproto.Parts // what a get wants that may share a flight
+	coded  bool           // the key is sent in base64
+	quiet  bool           // noreply or q was asked for
+	hidden bool           // no reply is ever shown: the router's own request
+	done   bool           // reply is whole
+	steps  bool           // may ask more than one server: counted by the session
 	// carrier says that it makes a flight and is nobody's own.
-	carrier bool
-	from    sources
-	token   uint64 // the key's epoch from before it was sent
-	avoid   *node  // has failed it
+	carrier    bool
+	repeatable bool
+	adds       bool // stores only if the item is not there
+	strayed    bool // detour is not the zero value
+
+	// Of a write.
+	began   bool      // the epochs know of it
+	filled  bool      // a copy was on its way when it was sent
+	lapses  bool      // what it leaves is over at once; only if filled
+	mark    uint64    // from when they were told
+	version uint64    // of the table that it was placed with
+	clean   *cleaning // what follows it; nil if nothing does
+
+	gather *gather // of a multiget
+	parent *gather // of one of its keys
+	place  int     // of that
+}
+
+// detour is what a request needs that does more than to ask its key's home. Who writes to
+// it says so with stray.
+type detour struct {
+	from  sources // of a read
+	token uint64  // the key's epoch from before it was sent
+	avoid *node   // has failed it
 	// homely says that only the home is asked.
 	homely bool
 	near   hotkey.Token // to keep the reply by, if nears
@@ -52,23 +76,19 @@ type request struct {
 	detached bool
 	fill     *refill // waits for the reply
 
-	// Of a write.
-	began   bool      // the epochs know of it
-	mark    uint64    // from when they were told
-	version uint64    // of the table that it was placed with
-	filled  bool      // a copy was on its way when it was sent
-	lapses  bool      // what it leaves is over at once; only if filled
-	clean   *cleaning // what follows it; nil if nothing does
-
 	// Of one that may have to pull its item first.
-	old        *node  // where the item lived before; nil if it need not
-	raw        []byte // what is sent again
-	kept       []byte // the home's reply
-	adds       bool   // stores only if the item is not there
-	first      bool   // pulls before the home is asked
-	repeatable bool
-	pulling    bool
-	pulled     bool
+	old     *node  // where the item lived before; nil if it need not
+	raw     []byte // what is sent again
+	kept    []byte // the home's reply
+	first   bool   // pulls before the home is asked
+	pulling bool
+	pulled  bool
+}
+
+// stray notes that the detour is used.
+func (q *request) stray() *detour {
+	q.strayed = true
+	return &q.detour
 }
 
 // keepReply is the capacity above which a request does not keep its buffer, in bytes.
@@ -79,11 +99,12 @@ func (w *worker) recycle(q *request) {
 	if q.clean != nil {
 		q.clean.release()
 	}
-	q.call.Reset()
-	*q = request{
-		call: q.call, binary: q.binary, key: q.key[:0],
-		reply: spare(q.reply), raw: spare(q.raw), kept: spare(q.kept), own: spare(q.own),
+	if q.strayed {
+		q.detour = detour{raw: spare(q.raw), kept: spare(q.kept)}
 	}
+	q.state = state{}
+	q.call.Reset()
+	q.key, q.reply = q.key[:0], spare(q.reply)
 	w.requests.give(q)
 }
 
@@ -180,7 +201,7 @@ func (s *session) forget(r *memproto.Request) {
 func (q *request) Replied(_ *backend.Call, _ memproto.Unit, b []byte) bool {
 	q.w.unload(&q.charge, false)
 	switch {
-	case q.pulling:
+	case q.strayed && q.pulling:
 		q.pulledItem(b)
 	case q.kind == memproto.Changes:
 		q.wrote(b)
@@ -194,7 +215,7 @@ func (q *request) Replied(_ *backend.Call, _ memproto.Unit, b []byte) bool {
 func (q *request) Failed(_ *backend.Call, f backend.Failure) {
 	q.w.unload(&q.charge, true)
 	switch {
-	case q.pulling:
+	case q.strayed && q.pulling:
 		q.pullFailed()
 	case q.kind == memproto.Changes:
 		q.writeFailed(f)
@@ -256,7 +277,7 @@ func (q *request) finish(b []byte) {
 	case q.quiet && memproto.Quiet(q.verb, b):
 		b = nil
 	}
-	if q.detached {
+	if q.strayed && q.detached {
 		s.conn.Write(head)
 		s.conn.Write(b)
 		s.unloose(q)
@@ -289,7 +310,7 @@ func (q *request) keep(b []byte) {
 // the next call.
 func (w *worker) failureReply(v memproto.Verb, raw []byte, f backend.Failure) []byte {
 	w.stats.Failed++
-	if w.r.cfg.MissOnFailure && len(raw) > 0 {
+	if w.r.cfg.MissOnFailure {
 		if b := w.missReply(v, raw); b != nil {
 			return b
 		}
@@ -306,6 +327,9 @@ func (w *worker) missReply(v memproto.Verb, raw []byte) []byte {
 	case memproto.Get, memproto.Gets, memproto.Gat, memproto.Gats:
 		return endLine
 	case memproto.MetaGet:
+		if len(raw) == 0 { // then it may not be one that only reads
+			return nil
+		}
 		w.said = memproto.AppendMetaMiss(w.said[:0], raw)
 		return w.said
 	}

@@ -104,7 +104,8 @@ func (s *sources) more() bool { return s.at+1 < s.n }
 // route works out where a read goes, and charges the first server for it.
 func (q *request) route() {
 	w := q.w
-	q.from, q.old = sources{}, nil
+	d := q.stray()
+	d.from, d.old = sources{}, nil
 	if w.plain && !w.spills(q.hash) {
 		n := w.nodes[w.pick(q.hash)[0]]
 		q.from.add(n)
@@ -137,7 +138,8 @@ func (q *request) route() {
 // that holds nothing old. It reports whether there is one.
 func (q *request) routeAround() bool {
 	w := q.w
-	q.from, q.old = sources{}, nil
+	d := q.stray()
+	d.from, d.old = sources{}, nil
 	if w.epochs.Now(q.hash) == 0 { // some may have read what the write has left
 		return false
 	}

@@ -235,7 +235,7 @@ func (s *session) left(q *request) {
 	s.n--
 	s.w.waiting--
 	s.stepped(q)
-	if q.waited {
+	if q.strayed && q.waited {
 		s.parked--
 	}
 }

@@ -161,7 +161,7 @@ func (q *request) wrote(b []byte) {
 		q.w.rumour(q.hash)
 	}
 	switch {
-	case q.old != nil && memproto.Absent(q.verb, b):
+	case q.strayed && q.old != nil && memproto.Absent(q.verb, b):
 		q.ended()
 		q.pull(b)
 	case !memproto.Changed(q.verb, b),
