@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -422,11 +423,12 @@ func TestLargeValueForMany(t *testing.T) {
 	}
 	s.asked(len(clients), before)
 	s.proxy.Set(memcachedtest.Pass)
+	replies := [][]byte{[]byte(hit("k", value) + "END\r\n"), fmt.Appendf(nil, "VA %d f0\r\n%s\r\n", len(value), value)}
+	buf := make([]byte, len(replies[0]))
 	for i, c := range clients {
-		if i%2 == 0 {
-			c.want(hit("k", value) + "END\r\n")
-		} else {
-			c.want(fmt.Sprintf("VA %d f0\r\n%s\r\n", len(value), value))
+		want := replies[i%2]
+		if _, err := io.ReadFull(c.r, buf[:len(want)]); err != nil || !bytes.Equal(buf[:len(want)], want) {
+			t.Fatalf("client %d is answered otherwise, %v", i, err)
 		}
 		c.nc.Close()
 	}
