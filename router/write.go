@@ -111,36 +111,45 @@ func (w *worker) missed(n *node, hash uint64, key []byte) {
 // the write.
 func (q *request) cleanOthers(picks []int, rank int) {
 	w := q.w
+	copies := max(1, w.table.Copies)
 	if home := w.nodes[picks[rank]]; home.use.Moved || home.use.Reads != ReadHere || w.lingers(home) {
-		for _, i := range picks[rank+1 : min(rank+3, len(picks))] {
+		for _, i := range picks[rank+1 : min(rank+2+copies, len(picks))] {
 			q.cleaning().addOther(w.nodes[i], false)
 		}
 	}
-	if w.table.Before != nil && w.loop.Now().Before(w.table.Until) {
-		q.cleanHome(w.table.Before)
+	if w.handsOver() {
+		q.cleanFirst(w.table.Before, copies)
 	}
 	if w.table.After != nil {
-		q.cleanHome(w.table.After)
+		q.cleanFirst(w.table.After, copies)
 	}
 }
 
-// cleanHome notes the key's home in another placement.
-func (q *request) cleanHome(p Picker) {
+// handsOver reports whether items may still be where they lived before.
+func (w *worker) handsOver() bool {
+	return w.table.Before != nil && w.loop.Now().Before(w.table.Until)
+}
+
+// cleanFirst notes the first n candidates of the key in another placement.
+func (q *request) cleanFirst(p Picker, n int) {
 	w := q.w
-	w.one = p.Pick(w.one[:0], q.hash, 1)
-	q.cleaning().addOther(w.nodes[w.one[0]], false)
+	w.many = p.Pick(w.many[:0], q.hash, n)
+	for _, i := range w.many {
+		q.cleaning().addOther(w.nodes[i], false)
+	}
 }
 
 // cleanCopies notes the servers on which this router may have put copies lately: some of
-// the candidates that come next.
+// the candidates that come next, or came before the placement changed.
 func (q *request) cleanCopies() {
 	w := q.w
 	if !w.r.copies.any(q.hash, w.now(), copyTTL*time.Second+w.r.copyMargin()) {
 		return
 	}
-	w.many = w.table.Picker.Pick(w.many[:0], q.hash, max(w.reach, minReach))
-	for _, i := range w.many {
-		q.cleaning().addOther(w.nodes[i], false)
+	n := max(w.reach, minReach)
+	q.cleanFirst(w.table.Picker, n)
+	if w.handsOver() {
+		q.cleanFirst(w.table.Before, n)
 	}
 }
 
