@@ -52,8 +52,7 @@ type askedKey struct {
 	key      []byte
 	part     *part  // nil if it is asked for by itself
 	more     bool   // a miss is not the last word
-	copy     bool   // a copy was asked
-	token    uint64 // the key's epoch from before that
+	token    uint64 // the key's epoch, if any server with a copy could be asked
 	from, to int    // the VALUE block in the part's values, or the gather's; empty on a miss
 }
 
@@ -178,13 +177,11 @@ func (g *gather) home(hash uint64) (n *node, a askedKey) {
 // copyOf returns the server that is asked for a key in a pool with copies.
 func (g *gather) copyOf(hash uint64, picks []int, a *askedKey) *node {
 	w := g.w
-	a.more = true // a home that lost its memory finds it at the copies
 	if a.token = w.epochs.Now(hash); a.token == 0 {
 		return w.nodes[picks[0]]
 	}
-	rank := w.choose(picks)
-	a.copy = rank > 0
-	return w.nodes[picks[rank]]
+	a.more = true // a home that lost its memory finds it at the copies
+	return w.nodes[picks[w.choose(picks)]]
 }
 
 // touches reports whether the values are not only asked for.

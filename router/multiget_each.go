@@ -62,26 +62,35 @@ func (g *gather) askOne(i int) {
 		}
 		q.send(w.line)
 		return
-	case a.copy && !a.part.node.Retired():
+	case a.token != 0 && !a.part.node.Retired():
 		q.missedAt(a.part.node, a.token, w.line)
 		return
 	}
 	q.pass(w.line)
 }
 
-// missedAt asks the home for an item that a copy missed.
-func (q *request) missedAt(copy *node, token uint64, raw []byte) {
+// missedAt asks for an item that one of the servers with copies has missed: the home, or a
+// copy if it was the home, and where it lived before.
+func (q *request) missedAt(first *node, token uint64, raw []byte) {
 	w := q.w
 	picks := w.pick(q.hash)
-	home := w.nodes[picks[w.readRank(picks)]]
+	picks = picks[w.readRank(picks):]
 	q.stray().token = token
-	q.from.add(copy)
-	q.from.add(home)
-	q.from.at, q.from.copies = 1, 1
-	q.node = home
-	w.load(&q.charge, home, 1)
-	q.fill = q.startRefill(home)
-	q.send(raw)
+	q.from.add(first)
+	if home := w.nodes[picks[0]]; first != home {
+		q.from.copies = 1
+		q.from.add(home)
+	} else {
+		q.addSpare(picks)
+	}
+	if old := w.before(q.hash); old != nil && !q.from.has(old) {
+		q.from.add(old)
+	}
+	if !q.from.more() {
+		q.finish(endLine)
+		return
+	}
+	q.askNext(raw)
 }
 
 // answered takes the reply to one key.

@@ -34,7 +34,7 @@ func (q *request) hasRead(b []byte) {
 	missed := memproto.Missed(b)
 	switch {
 	case missed && q.from.more() && !q.from.nodes[q.from.at+1].Retired():
-		q.askNext()
+		q.askNext(q.call.Raw())
 		return
 	case missed && q.old != nil:
 		q.pull(b)
@@ -57,7 +57,7 @@ func (q *request) settleRefill(b []byte) {
 }
 
 // askNext asks the next server, and gets ready to copy its item to those that have missed.
-func (q *request) askNext() {
+func (q *request) askNext(raw []byte) {
 	if q.fill != nil {
 		q.fill.abandon()
 	}
@@ -65,7 +65,7 @@ func (q *request) askNext() {
 	q.node = q.from.nodes[q.from.at]
 	q.w.load(&q.charge, q.node, 1)
 	q.fill = q.startRefill(q.node)
-	q.send(q.call.Raw())
+	q.send(raw)
 }
 
 // readFailed deals with a read that got no answer. One that failed fast is asked of the
@@ -78,8 +78,8 @@ func (q *request) readFailed(f backend.Failure) {
 	raw := q.call.Raw()
 	fast := f == backend.Refused || f == backend.Lost
 	switch {
-	case q.from.at < q.from.copies: // the home is still to be asked
-		q.askNext()
+	case q.from.at < q.from.copies && !q.from.nodes[q.from.at+1].Retired(): // the home is still to be asked
+		q.askNext(raw)
 	case q.from.at > q.from.copies: // the home has missed it
 		q.conclude(bytes.Clone(q.w.missReply(q.sent, raw)))
 	case fast && q.w.r.cfg.Membership != nil && q.avoid == nil && q.elsewhere():

@@ -27,6 +27,8 @@ type refill struct {
 	found bool
 	life  time.Duration // what the item has left, in whole seconds; 0 for ever
 	gone  bool          // it is not there any more
+	// again says that the item comes from a copy.
+	again bool
 	ask   ttlCall
 	line  []byte
 	then  *request // is asked again at the end
@@ -59,9 +61,10 @@ func (q *request) startRefill(from *node) *refill {
 	f.key = append(f.key[:0], q.key...)
 	for i := range q.from.at {
 		f.to[f.n].node = q.from.nodes[i]
-		f.to[f.n].copy = i < q.from.copies
+		f.to[f.n].copy = q.from.isCopy(i)
 		f.n++
 	}
+	f.again = q.from.isCopy(q.from.at)
 	f.left = 2 // the item and its time
 	f.line = memproto.AppendAskTTL(f.line[:0], f.key, f.coded)
 	f.ask.f = f
@@ -122,12 +125,24 @@ func (f *refill) arrived() {
 	f.left--
 	switch {
 	case f.left > 0:
-	case f.found && !f.gone:
+	case f.found && !f.gone && f.shorten():
 		f.found = false
 		f.store()
 	default:
 		f.end()
 	}
+}
+
+// shorten takes a second from the life of what was a copy already, and reports whether it
+// has any left: two servers whose clocks tick at different moments could else give each
+// other the item back for ever. What lives longer than copies do was there before the
+// server was one for copies.
+func (f *refill) shorten() bool {
+	if f.again && f.life > 0 && f.life <= copyTTL*time.Second {
+		f.life -= time.Second
+		return f.life > 0
+	}
+	return true
 }
 
 // store sends the copies, each of which is a fill that no write may overtake.

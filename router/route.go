@@ -81,7 +81,13 @@ type sources struct {
 	n, at uint8
 	// copies is how many of the first hold copies, which must not live long.
 	copies uint8
+	// spare is the place of a copy behind the home, which may have lost its memory; 0 if
+	// there is none.
+	spare uint8
 }
+
+// isCopy reports whether the server at a place is one for copies.
+func (s *sources) isCopy(i uint8) bool { return i < s.copies || s.spare > 0 && i == s.spare }
 
 func (s *sources) add(n *node) {
 	s.nodes[s.n] = n
@@ -188,10 +194,18 @@ func (q *request) routeCopy(picks []int) {
 		return
 	}
 	q.from.add(home)
-	if w.copied() { // a home that lost its memory finds it at the copies
-		if c := w.copyOf(picks[1:min(len(picks), w.table.Copies)]); c != nil {
-			q.from.add(c)
-		}
+	q.addSpare(picks)
+}
+
+// addSpare adds a copy behind the home, for when that has lost its memory.
+func (q *request) addSpare(picks []int) {
+	w := q.w
+	if !w.copied() {
+		return
+	}
+	if c := w.copyOf(picks[1:min(len(picks), w.table.Copies)]); c != nil {
+		q.from.spare = q.from.n
+		q.from.add(c)
 	}
 }
 
@@ -208,7 +222,7 @@ func (w *worker) copyOf(picks []int) *node {
 // before returns the server where a key lived before the last change of the placement,
 // if that was not long ago and the server can be asked.
 func (w *worker) before(hash uint64) *node {
-	if w.table.Before == nil || !w.loop.Now().Before(w.table.Until) {
+	if !w.handsOver() {
 		return nil
 	}
 	w.one = w.table.Before.Pick(w.one[:0], hash, 1)
