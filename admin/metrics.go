@@ -57,6 +57,7 @@ var metrics = []metric{
 	newMetric("copied_total", "Items copied from one server to another.", counter, func(s *router.Snapshot) float64 { return float64(s.Copied) }),
 	newMetric("copies_overtaken_total", "Copies that were not made as a write came in between.", counter, func(s *router.Snapshot) float64 { return float64(s.Overtaken) }),
 	newMetric("copies_spread_total", "Copies stored together with their home.", counter, func(s *router.Snapshot) float64 { return float64(s.Spread) }),
+	newMetric("servers_believed", "Servers whose reports of their load decide where reads go, if copies are balanced by those.", gauge, func(s *router.Snapshot) float64 { return float64(s.Believed) }),
 	newMetric("pulled_total", "Items looked for where they lived before the last change of the placement.", counter, func(s *router.Snapshot) float64 { return float64(s.Pulled) }),
 	newMetric("cleaned_total", "Deletions of what a write has left elsewhere.", counter, func(s *router.Snapshot) float64 { return float64(s.Cleaned) }),
 	newMetric("uncleaned_total", "Deletions that failed; their server is not trusted for a while.", counter, func(s *router.Snapshot) float64 { return float64(s.Uncleaned) }),

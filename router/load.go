@@ -1,6 +1,7 @@
 package router
 
 import (
+	"slices"
 	"time"
 
 	"cacherouter/balance"
@@ -104,20 +105,59 @@ func (w *worker) choose(picks []int) int {
 	return w.ranks[w.balancer.Pick(w.copies)]
 }
 
-// balanceFor makes the balancer of a table, or keeps the one there is if the servers are
-// the same.
-func (w *worker) balanceFor(t *Table) {
+// Report takes what a server says of its load, for the policy that goes by it. Each loop
+// takes it in between two turns; where the table in force has no use for it nothing
+// happens. Any goroutine may call it.
+func (r *Router) Report(server string, report balance.Report) {
+	r.onBalancers(server, func(b *balance.Balancer, i int) { b.Report(i, report) })
+}
+
+// ForgetReports forgets the reports of a server, which is not the process that it was. Any
+// goroutine may call it.
+func (r *Router) ForgetReports(server string) {
+	r.onBalancers(server, (*balance.Balancer).Forget)
+}
+
+// onBalancers does something to each loop's balancer about a server of the table.
+func (r *Router) onBalancers(server string, do func(b *balance.Balancer, server int)) {
+	for _, w := range r.workers {
+		w.loop.Post(func() {
+			i := slices.IndexFunc(w.table.Servers, func(s Server) bool { return s.Name == server })
+			if w.balancer != nil && i >= 0 {
+				do(w.balancer, i)
+			}
+		})
+	}
+}
+
+// believed counts the servers whose reports decide where reads go.
+func (w *worker) believed() (n int) {
+	if w.balancer == nil || w.table.Balance.Policy != balance.Reported {
+		return 0
+	}
+	for i := range w.table.Servers {
+		if w.balancer.Standing(i) == balance.Believed {
+			n++
+		}
+	}
+	return n
+}
+
+// rebalance makes the balancer of the table in force, or keeps the one there is, and what
+// it has learnt, if the table before said the same of servers and policy.
+func (w *worker) rebalance(before *Table) {
+	t := w.table
 	if t.Copies < 2 {
 		w.balancer = nil
 		return
 	}
-	if w.balancer != nil && w.table != nil && t.sameServers(w.table) {
+	if w.balancer != nil && t.balancesLike(before) {
 		return
 	}
 	c := t.Balance
 	c.Now = w.loop.Now
-	if t.Bound != nil {
-		c.InFlight = t.Bound.InFlight
+	if t.Bound != nil { // of the table in force by then, which has the same servers
+		c.InFlight = func(server int) int { return w.table.Bound.InFlight(server) }
 	}
 	b, err := balance.New(c)
 	if err != nil {
@@ -126,15 +166,13 @@ func (w *worker) balanceFor(t *Table) {
 	w.balancer = b
 }
 
-// sameServers reports whether two tables list the same servers in the same order.
-func (t *Table) sameServers(o *Table) bool {
-	if len(t.Servers) != len(o.Servers) || t.Bound != o.Bound {
-		return false
-	}
-	for i := range t.Servers {
-		if t.Servers[i].identity() != o.Servers[i].identity() {
-			return false
-		}
-	}
-	return true
+// balancesLike reports whether two tables choose among copies in the same way: the same
+// servers in the same order, and the same policy.
+func (t *Table) balancesLike(o *Table) bool {
+	sameServer := func(a, b Server) bool { return a.identity() == b.identity() }
+	a, b := &t.Balance, &o.Balance
+	return slices.EqualFunc(t.Servers, o.Servers, sameServer) && (t.Bound == nil) == (o.Bound == nil) &&
+		a.Policy == b.Policy && slices.Equal(a.Weights, b.Weights) && a.Bias == b.Bias && a.Decay == b.Decay &&
+		a.ErrorTime == b.ErrorTime && a.ErrorPenalty == b.ErrorPenalty &&
+		a.Blackout == b.Blackout && a.Expiry == b.Expiry && a.Update == b.Update
 }

@@ -118,9 +118,12 @@ type Snapshot struct {
 	Sessions int // clients connected
 	// ServersUp counts the servers that can be reached; not added up.
 	ServersUp int
-	Loop      reactor.Stats
-	Flights   coalesce.Stats
-	Near      hotkey.NearStats
+	// Believed counts the servers whose reports decide where reads go, 0 unless the policy is
+	// [balance.Reported]; not added up: of all loops it is the least.
+	Believed int
+	Loop     reactor.Stats
+	Flights  coalesce.Stats
+	Near     hotkey.NearStats
 	// Leases are those of the router; only one of several snapshots has them.
 	Leases coalesce.LeaseStats
 	// Servers has what the loop has had to do with each server of the table, by address.
@@ -136,6 +139,7 @@ func (w *worker) snapshot() Snapshot {
 		Sessions:  len(w.sessions),
 		Loop:      w.loop.Stats(),
 		ServersUp: w.serversUp(),
+		Believed:  w.believed(),
 		Servers:   make(map[string]backend.Stats, len(w.nodes)),
 	}
 	snap.Requests = slices.Clone(w.stats.Requests)
@@ -174,6 +178,9 @@ func Total(loops []Snapshot) Snapshot {
 		s := &loops[i]
 		t.add(&s.Stats)
 		t.Sessions += s.Sessions
+		if i == 0 || s.Believed < t.Believed {
+			t.Believed = s.Believed
+		}
 		t.Loop.Add(s.Loop)
 		t.Flights.Add(s.Flights)
 		t.Near.Add(s.Near)

@@ -127,8 +127,9 @@ func (w *worker) adopt(t *Table, version uint64, standings map[identity]*standin
 	for _, n := range w.nodes {
 		old[n.use.identity()] = n
 	}
-	w.balanceFor(t)
+	before := w.table
 	w.table, w.version = t, version
+	w.rebalance(before)
 	w.nodes = make([]*node, len(t.Servers))
 	for i, s := range t.Servers {
 		id := s.identity()

@@ -16,6 +16,7 @@ import (
 
 	"cacherouter/admin"
 	"cacherouter/hotkey"
+	"cacherouter/meter"
 	"cacherouter/reactor"
 	"cacherouter/router"
 
@@ -89,6 +90,7 @@ type server struct {
 	// members is nil where membership is off: then keys stay where the configuration
 	// places them.
 	members *members
+	meter   *meter.Meter
 	admin   *admin.Server
 	ready   func(listening) // may be nil
 	hints   hints
@@ -120,6 +122,7 @@ func serve(cfg config, load func() (config, error), log *slog.Logger, ready func
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.router.Run(ctx) })
+	g.Go(func() error { s.meter.Run(ctx); return nil })
 	if s.members != nil {
 		g.Go(func() error { s.members.follow(ctx, s.router); return nil })
 		g.Go(func() error { s.hints.tell(ctx, s.members.cluster); return nil })
@@ -244,6 +247,7 @@ func (s *server) build(t *table, up upstream) (err error) {
 	})
 	if err == nil {
 		s.hints.router.Store(s.router)
+		s.meter = meterFor(s.router, up, s.log)
 		s.log.Info("routing", "servers", len(t.Servers), "distribution", p.Distribution, "digest", t.digest(), "loops", loops)
 	}
 	return err

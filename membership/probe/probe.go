@@ -66,6 +66,28 @@ func (t TCP) Identify(ctx context.Context, address string) (journal.Process, err
 	return p, err
 }
 
+// Stats returns the answer to "stats" as it came, up to the first line that is no statistic.
+func (t TCP) Stats(ctx context.Context, address string) (answer []byte, err error) {
+	err = t.converse(ctx, "read statistics of", address, func(c *bufio.ReadWriter) error {
+		c.WriteString("stats\r\n")
+		if err := c.Flush(); err != nil {
+			return err
+		}
+		for range maxStats {
+			line, err := c.ReadSlice('\n')
+			if err != nil {
+				return err
+			}
+			answer = append(answer, line...)
+			if !bytes.HasPrefix(line, []byte("STAT ")) {
+				return nil
+			}
+		}
+		return fmt.Errorf("%w: more than %d statistics", ErrAnswer, maxStats)
+	})
+	return answer, err
+}
+
 // Delete deletes keys. That one is not there is no error.
 func (t TCP) Delete(ctx context.Context, address string, keys []journal.Entry) error {
 	return t.converse(ctx, "delete keys at", address, func(c *bufio.ReadWriter) error {
