@@ -68,10 +68,17 @@ type running struct {
 	addr string
 }
 
-// start runs a router in front of servers until the test ends.
+// start runs a router in front of servers until the test ends. It believes that it has run
+// for an hour.
 func start(t testing.TB, c router.Config, addrs ...string) *running {
 	t.Helper()
 	c.Table = table(addrs...)
+	return launch(t, c, time.Hour)
+}
+
+// launch runs a router of some age until the test ends.
+func launch(t testing.TB, c router.Config, age time.Duration) *running {
+	t.Helper()
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -82,6 +89,7 @@ func start(t testing.TB, c router.Config, addrs ...string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	router.Age(r, age)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
