@@ -68,9 +68,14 @@ func TestServerHangsUnderFlights(t *testing.T) {
 	wg.Wait()
 	t.Log("gets failed after", took)
 	for i, d := range took {
-		if d < limit-10*time.Millisecond || d > limit+limit/2 {
+		if d < limit-10*time.Millisecond || d > 4*limit {
 			t.Errorf("get %d failed after %v", i, d)
 		}
+	}
+	// The flight of these two fails after 1.8 and 1.6 limits. One may be late where machines
+	// are slow.
+	if d := min(took[1], took[2]); d > limit+limit/2 {
+		t.Errorf("a get that waits for a flight failed after %v", d)
 	}
 	s.server.Resume()
 	s.until("the server is back", func(router.Snapshot) bool {
