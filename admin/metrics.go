@@ -112,6 +112,7 @@ var (
 	failuresDesc = prometheus.NewDesc("cacherouter_server_failures_total", "Requests the server did not answer, by reason.", append(serverLabels, "reason"), nil)
 	boundDesc    = prometheus.NewDesc("cacherouter_server_load", "Units of load in flight, of all loops: a request is one, and one more for each 16 KiB.", serverLabels, nil)
 	capDesc      = prometheus.NewDesc("cacherouter_server_load_bound", "The load from which reads of hot keys go to other servers.", serverLabels, nil)
+	copiesDesc   = prometheus.NewDesc("cacherouter_copies", "On how many servers each item lives; less than pool.copies.number while there are not as many.", nil, nil)
 	upDesc       = prometheus.NewDesc("cacherouter_scrape_success", "1 if every loop answered the scrape in time.", nil, nil)
 )
 
@@ -134,6 +135,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- upDesc
 	ch <- boundDesc
 	ch <- capDesc
+	ch <- copiesDesc
 }
 
 // Collect implements prometheus.Collector.
@@ -157,6 +159,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(refusedDesc, counter, float64(n), memproto.Fault(f).Label())
 	}
 	t := c.router.Table()
+	ch <- prometheus.MustNewConstMetric(copiesDesc, gauge, float64(max(1, t.Copies)))
 	for i, s := range t.Servers {
 		if st, ok := total.Servers[s.Address]; ok {
 			collectServer(ch, s, &st)

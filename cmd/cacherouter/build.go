@@ -22,6 +22,8 @@ type table struct {
 	router.Table
 	placed placement
 	exact  bool // Spans is the placement itself, not samples of it
+	// lacks is how many copies of each item there should be more than there are servers.
+	lacks int
 }
 
 // HashOf returns the hash of a key that Picker takes.

@@ -111,6 +111,25 @@ func TestLoadOfSmallPools(t *testing.T) {
 	f(2, b, 3, 1, 2)
 }
 
+// Where the world has too few servers for the copies, there are fewer, and it is said once.
+func TestTooFewServersForCopies(t *testing.T) {
+	p := newPlacer(t, "rendezvous")
+	p.pool.Copies.Number = 3
+	var log bytes.Buffer
+	m := &members{placer: p, log: slog.New(slog.NewTextHandler(&log, nil))}
+	for _, names := range [][]string{{"a", "b"}, {"a", "c"}, {"a"}, {"a", "b", "c"}, {"a", "b", "c", "d"}} {
+		tab := mustTable(t, p, &membership.State{Servers: servers(names...)})
+		if want := min(3, len(names)); tab.Copies != want {
+			t.Errorf("%d copies on %v, want %d", tab.Copies, names, want)
+		}
+		m.sayLacks(tab)
+	}
+	said := log.String()
+	if strings.Count(said, "level=WARN") != 2 || strings.Count(said, "\n") != 3 || !strings.Contains(said, "copies=2 wanted=3") || !strings.Contains(said, "copies=1 wanted=3") {
+		t.Errorf("it is said: %s", said)
+	}
+}
+
 // What is in flight stays counted when servers come, go and are used otherwise.
 func TestBoundsFollowServers(t *testing.T) {
 	p := newPlacer(t, "rendezvous")

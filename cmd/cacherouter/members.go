@@ -29,6 +29,7 @@ type members struct {
 	inUse    [][]byte // guarded by mu: the keys
 	digest   string   // guarded by mu: of the placement last logged
 	unplaced string   // guarded by mu: the error last logged
+	lacks    int      // guarded by mu: the copies that could not be made, as last logged
 }
 
 // startMembers looks for the servers and begins to watch them. It takes as long as it
@@ -128,6 +129,7 @@ func (m *members) first() (*table, error) {
 	t, err := m.placer.table(m.cluster.View())
 	if err == nil {
 		m.digest = t.digest()
+		m.sayLacks(t)
 	}
 	return t, err
 }
@@ -144,6 +146,7 @@ func (m *members) update(r *router.Router) {
 		return
 	}
 	m.unplaced = ""
+	m.sayLacks(t)
 	r.SetTable(&t.Table)
 	if d := t.digest(); d != m.digest {
 		m.log.Info("placement changed", "servers", len(s.Placed()), "digest", d, "view", s.Version)
@@ -157,6 +160,18 @@ func (m *members) sayUnplaced(err error) {
 		m.log.Error("servers cannot be placed, the last placement stays in force", "err", err)
 		m.unplaced = err.Error()
 	}
+}
+
+// sayLacks logs once that there are too few servers for the copies of each item.
+func (m *members) sayLacks(t *table) {
+	switch {
+	case t.lacks == m.lacks:
+	case t.lacks > 0:
+		m.log.Warn("too few servers for the copies of each item", "copies", t.Copies, "wanted", t.Copies+t.lacks)
+	default:
+		m.log.Info("enough servers for the copies of each item", "copies", t.Copies)
+	}
+	m.lacks = t.lacks
 }
 
 // patience is how long a reload waits for its list to be in force: for new servers to

@@ -86,6 +86,7 @@ func (p *placer) table(s *membership.State) (*table, error) {
 	if err := p.spread(t, placed); err != nil {
 		return nil, err
 	}
+	t.lacks = p.pool.Copies.Number - t.Copies
 	p.made, p.last = used, &t.Table
 	return t, nil
 }
