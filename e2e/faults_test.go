@@ -147,7 +147,7 @@ func TestBackendRefusedAtStart(t *testing.T) {
 func TestReadInFlightIsRetriedOnce(t *testing.T) {
 	server := memcachedtest.Start(t)
 	proxy := memcachedtest.Proxy(t, server.Addr())
-	r := startRouter(t, []string{proxy.Addr()})
+	r := startUnwatched(t, []string{proxy.Addr()}, "timeout: 15s", "connect_timeout: 15s")
 	reader, writer := connect(t, r.addr), connect(t, r.addr)
 	reader.mustSet(t, "n", "1")
 	for i := range 3 {

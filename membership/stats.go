@@ -68,8 +68,16 @@ func (c *Cluster) sayLocked(old, next *State) {
 	for _, s := range next.Servers {
 		o, ok := old.Find(s.Name)
 		c.outageLocked(s)
-		if !ok || o.Status != s.Status {
+		switch {
+		case !ok:
+			c.log.Info("server listed", "server", s.Name, "addr", s.Address, "status", s.Status.String(), "view", next.Version)
+		case o.Status != s.Status:
 			c.log.Warn("server status", "server", s.Name, "from", o.Status.String(), "to", s.Status.String(), "view", next.Version)
+		}
+	}
+	for _, s := range old.Servers {
+		if _, ok := next.Find(s.Name); !ok {
+			c.log.Info("server no longer listed", "server", s.Name, "view", next.Version)
 		}
 	}
 	st, was := c.node.Stats(), &c.said.stats

@@ -24,3 +24,22 @@ func TestReturnWhileMostAreDown(t *testing.T) {
 		t.Error("one of the servers that are down was decided on")
 	}
 }
+
+// TestListWhileMostAreDown: a router alone takes over a list although it does not trust
+// what it sees: it may be how the operator gets rid of those that are down.
+func TestListWhileMostAreDown(t *testing.T) {
+	w := newWorld(t, 1, 1, 4, Config{})
+	for _, s := range []string{"s00", "s01", "s02"} {
+		w.servers[s].killed = true
+	}
+	w.run(5 * time.Second)
+	if st := w.routers[0].node.Stats(); !st.Abstains {
+		t.Fatalf("the router trusts itself: %+v", st)
+	}
+	list := names(4)[3:]
+	w.routers[0].node.SetList(list, w.now)
+	w.run(time.Second)
+	if got := w.routers[0].node.View().placed(); len(got) != 1 || got[0] != list[0] {
+		t.Errorf("placed %v", got)
+	}
+}

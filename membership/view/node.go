@@ -80,7 +80,7 @@ func (n *Node) Tick(now time.Time) {
 	n.activate(now)
 	n.track(now)
 	n.observe(now)
-	if n.trusted() {
+	if n.trusted() || n.alone() { // a list rests on no observation, but wants agreement
 		n.decideList(now)
 	}
 	if !n.frozen() {
@@ -112,11 +112,14 @@ func (n *Node) doubted() map[string]bool {
 	return all
 }
 
+// alone reports whether there are no other routers to agree with.
+func (n *Node) alone() bool { return n.known() == 1 && !n.self.Left }
+
 // mayGiveBack reports whether a router that does not trust itself may decide on a server
 // all the same: it may if it is alone and the server is to return. That it answers is
 // certain, and if most servers are down those that answer must not stay away as well.
 func (n *Node) mayGiveBack(server string, now time.Time) bool {
-	return n.known() == 1 && !n.self.Left && n.status(server, now) != In && n.mayReturn(n.poll(server, now))
+	return n.alone() && n.status(server, now) != In && n.mayReturn(n.poll(server, now))
 }
 
 // wall is the routers' common clock: our own, unless the others agree that it is wrong.
