@@ -83,7 +83,7 @@ func TestReformAsMemcached(t *testing.T) {
 				if r.Parts() == 0 {
 					t.Fatalf("%q shares nothing", request)
 				}
-				if r.Verb != MetaGet && (parts|r.Parts()).Meta() && strings.HasPrefix(state.name, "stale") {
+				if r.Verb != MetaGet && (parts | r.Parts()).Meta() && strings.HasPrefix(state.name, "stale") {
 					continue // takes the token: see the router's tests
 				}
 				w.make(state.requests)

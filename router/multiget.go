@@ -152,6 +152,9 @@ func (g *gather) home(hash uint64) (n *node, a askedKey) {
 		return w.nodes[picks[0]], a
 	}
 	rank := w.readRank(picks)
+	if rank < 0 {
+		return nil, askedKey{more: true}
+	}
 	picks = picks[rank:]
 	n = w.nodes[picks[0]]
 	old := w.before(hash)

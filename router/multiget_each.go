@@ -74,7 +74,12 @@ func (g *gather) askOne(i int) {
 func (q *request) missedAt(first *node, token uint64, raw []byte) {
 	w := q.w
 	picks := w.pick(q.hash)
-	picks = picks[w.readRank(picks):]
+	rank := w.readRank(picks)
+	if rank < 0 {
+		q.finish(endLine)
+		return
+	}
+	picks = picks[rank:]
 	q.stray().token = token
 	q.from.add(first)
 	if home := w.nodes[picks[0]]; first != home {

@@ -13,7 +13,10 @@ func (q *request) fly(raw []byte) {
 		q.node = w.nodes[w.pick(q.hash)[0]]
 		w.load(&q.charge, q.node, 1)
 	} else {
-		q.route()
+		if q.route(); q.from.n == 0 {
+			q.unread(raw, backend.Refused)
+			return
+		}
 		q.node = q.from.nodes[0]
 		q.keepForPull(raw)
 	}
@@ -84,11 +87,18 @@ func (q *request) readFailed(f backend.Failure) {
 		q.conclude(bytes.Clone(q.w.missReply(q.sent, raw)))
 	case fast && q.w.r.cfg.Membership != nil && q.avoid == nil && q.elsewhere():
 		q.send(raw)
-	case q.flight != nil:
-		q.crash(f)
 	default:
-		q.finish(q.w.failureReply(q.verb, raw, f))
+		q.unread(raw, f)
 	}
+}
+
+// unread ends a read, and those that wait with it, that no server has answered.
+func (q *request) unread(raw []byte, f backend.Failure) {
+	if q.flight != nil {
+		q.crash(f)
+		return
+	}
+	q.finish(q.w.failureReply(q.verb, raw, f))
 }
 
 // elsewhere routes a read around the server that failed it, and reports whether there

@@ -62,14 +62,21 @@ func (w *worker) writeRank(picks []int) int {
 }
 
 // readRank returns the rank of the server that is a key's home for reads: the first that
-// takes writes, as what was written last is there.
+// takes writes, as what was written last is there. Where none does it is the first in
+// whose place none was written; -1 if there is none, as the others may hold old items.
 func (w *worker) readRank(picks []int) int {
+	last := -1
 	for rank, i := range picks {
-		if w.nodes[i].use.Writes == WriteHere {
+		switch w.nodes[i].use.Writes {
+		case WriteHere:
 			return rank
+		case WriteNowhere:
+			if last < 0 {
+				last = rank
+			}
 		}
 	}
-	return 0
+	return last
 }
 
 const maxSources = 3
@@ -107,7 +114,8 @@ func (s *sources) has(n *node) bool {
 // more reports whether a miss can be asked of another server.
 func (s *sources) more() bool { return s.at+1 < s.n }
 
-// route works out where a read goes, and charges the first server for it.
+// route works out where a read goes, and charges the first server for it. Without a
+// source nobody may be asked.
 func (q *request) route() {
 	w := q.w
 	d := q.stray()
@@ -120,6 +128,9 @@ func (q *request) route() {
 	}
 	w.picks = w.table.Picker.Pick(w.picks[:0], q.hash, max(w.reach, 2))
 	rank := w.readRank(w.picks)
+	if rank < 0 {
+		return
+	}
 	picks := w.picks[rank:]
 	home := w.nodes[picks[0]]
 	q.token = w.epochs.Now(q.hash)
@@ -146,6 +157,9 @@ func (q *request) routeAround() bool {
 	w := q.w
 	d := q.stray()
 	d.from, d.old = sources{}, nil
+	if q.wantsToken() { // which the home would take for another's
+		return false
+	}
 	if w.epochs.Now(q.hash) == 0 { // some may have read what the write has left
 		return false
 	}
@@ -160,6 +174,15 @@ func (q *request) routeAround() bool {
 		}
 	}
 	return false
+}
+
+// wantsToken reports whether a read may ask for a cas token.
+func (q *request) wantsToken() bool {
+	p := q.parts
+	if q.flight != nil {
+		p = memproto.Parts(q.flight.Want())
+	}
+	return q.kind != memproto.Copyable && (p == 0 || p&(memproto.ClassicCAS|memproto.MetaCAS) != 0)
 }
 
 // routeCopy works out where a read goes that a copy can answer.
