@@ -37,6 +37,10 @@ type Config struct {
 	Listed int
 	// Timeout is how long the routers wait for a server; 0 is their default.
 	Timeout time.Duration
+	// Loops are the event loops of each router; 0 is 1.
+	Loops int
+	// Pool is more of the routers' pool section, in lines of YAML, each setting of which is in one line.
+	Pool []string
 	// Static turns membership off: keys stay where they are placed.
 	Static bool
 	// Keep has a server that is replaced take over the old process's memory.

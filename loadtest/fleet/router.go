@@ -108,7 +108,7 @@ func (r *Router) configure() error {
 
 func (r *Router) configText() string {
 	f, b := r.fleet, &strings.Builder{}
-	fmt.Fprintf(b, "name: %s\nlisten: [%q]\nadmin: %q\nloops: 1\n", r.Name, r.Addr, fmt.Sprintf("%s:%d", r.host, adminPort))
+	fmt.Fprintf(b, "name: %s\nlisten: [%q]\nadmin: %q\nloops: %d\n", r.Name, r.Addr, r.admin(), max(f.config.Loops, 1))
 	if f.config.Routers > 1 && !f.config.Static {
 		fmt.Fprintf(b, "gossip:\n  bind: %q\n  join:\n", fmt.Sprintf("%s:%d", r.host, gossipPort))
 		for i := range f.config.Routers {
@@ -122,6 +122,9 @@ func (r *Router) configText() string {
 	}
 	if t := f.config.Timeout; t > 0 {
 		fmt.Fprintf(b, "  timeout: %v\n  connect_timeout: %v\n", t, t)
+	}
+	for _, line := range f.config.Pool {
+		fmt.Fprintf(b, "  %s\n", line)
 	}
 	return b.String()
 }

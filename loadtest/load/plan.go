@@ -25,7 +25,7 @@ const (
 	maxValue       = 1 << 20
 )
 
-// Plan describes one load. Every field but Protocol, Lanes and Wrap must be set; DefaultPlan has
+// Plan describes one load. Every field but Protocol, Hot, Lanes and Wrap must be set; DefaultPlan has
 // usable values.
 type Plan struct {
 	Target      string   // "host:port", or "unix:/path/to/socket"
@@ -33,6 +33,7 @@ type Plan struct {
 	Connections int      // clients connected for the whole load
 	Pipeline    int      // requests in one batch of one connection; 1 is no pipelining
 	Keys        int      // size of the key space; requests choose among them uniformly
+	Hot         int      // per cent of the requests that do not choose, but are for the first key
 	ValueSize   int      // bytes in each value
 	Sets        int      // share of sets in the mix, against Gets
 	Gets        int      // share of gets in the mix, against Sets
@@ -77,6 +78,7 @@ func (p Plan) validate() error {
 		{"connections", p.Connections, 1, maxConnections},
 		{"pipeline", p.Pipeline, 1, maxPipeline},
 		{"keys", p.Keys, 1, maxKeys},
+		{"share of the hot key", p.Hot, 0, 100},
 		{"value size", p.ValueSize, 0, maxValue},
 		{"lanes", p.Lanes, 0, 64},
 	} {

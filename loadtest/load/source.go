@@ -22,16 +22,19 @@ func (s source) until(stop *atomic.Bool) source {
 }
 
 // mix yields left requests, endlessly when left is negative: sets and gets in the plan's ratio, of
-// keys chosen uniformly.
+// keys chosen uniformly, but for the share of the hot one.
 func mix(p Plan, lane, left int) source {
 	rng := rand.New(rand.NewPCG(p.Seed, uint64(lane)))
-	keys, sets, all := uint32(p.Keys), uint32(p.Sets), uint32(p.Sets+p.Gets)
+	keys, hot, sets, all := uint32(p.Keys), uint32(p.Hot), uint32(p.Sets), uint32(p.Sets+p.Gets)
 	return func() (call, bool) {
 		if left == 0 {
 			return call{}, false
 		}
 		left--
-		q := call{op: opGet, key: rng.Uint32N(keys)}
+		q := call{op: opGet}
+		if hot == 0 || rng.Uint32N(100) >= hot {
+			q.key = rng.Uint32N(keys)
+		}
 		if rng.Uint32N(all) < sets {
 			q.op = opSet
 		}

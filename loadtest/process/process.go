@@ -19,6 +19,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -157,8 +159,24 @@ func (p *Process) Kill() {
 	<-p.ended
 }
 
-// Pause stops the child where it is; its sockets stay open and nobody answers on them.
-func (p *Process) Pause() error { return p.Signal(syscall.SIGSTOP) }
+// Pause stops the child where it is, and returns when all of its threads stand still; its sockets
+// stay open and nobody answers on them.
+func (p *Process) Pause() error {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for {
+		// The state is only looked at: that the child has ended is for whoever waits for it.
+		err := unix.Waitid(unix.P_PID, p.ID(), nil, unix.WSTOPPED|unix.WNOWAIT, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("cannot stop %s: %w", p.name, err)
+		}
+		return nil
+	}
+}
 
 // Resume lets a paused child go on.
 func (p *Process) Resume() error { return p.Signal(syscall.SIGCONT) }

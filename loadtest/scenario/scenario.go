@@ -39,6 +39,8 @@ func All() []Scenario {
 		{"return", "a server is killed and comes back empty: how many hits are left", comeBack},
 		{"stale", "everything that may bring old values back: they are looked for", stale},
 		{"checks", "one of three servers is killed within 600 requests: errors without health checks, with active ones, with ours", checks},
+		{"hot", "half of all requests are for one key: how full its server is, with each remedy", hot},
+		{"stampede", "1,000 clients ask for one missing key at once: what servers and the origin see of it", stampede},
 	}
 }
 
