@@ -28,15 +28,6 @@ func TestTheNearCacheSparesTheFullestServer(t *testing.T) {
 	}
 }
 
-func TestTheFullestServerLimitsTheOthersWhenServersAreSlow(t *testing.T) {
-	s := onStage(t)
-	slow, err := s.weak(direct, 400*time.Millisecond)
-	s.must(t, err)
-	if slow.peak() < 4 || slow.wrong != 0 {
-		t.Errorf("%d wrong: %s", slow.wrong, slow)
-	}
-}
-
 func TestPeakIsTheFullestToTheMean(t *testing.T) {
 	f := func(gets []int, want float64) {
 		t.Helper()
