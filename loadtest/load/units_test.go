@@ -215,3 +215,18 @@ func TestPlansThatCannotBeRun(t *testing.T) {
 	f(func(p *Plan) { p.ValueSize = 1<<20 + 1 }, "value size")
 	f(func(p *Plan) { p.Sets, p.Gets = 0, 0 }, "sets and gets")
 }
+
+func TestMixAsksForTheHotKeyAsOftenAsThePlanSays(t *testing.T) {
+	p := DefaultPlan("x")
+	p.Hot = 50
+	const n = 100_000
+	next, hot := mix(p, 0, n), 0
+	for q, ok := next(); ok; q, ok = next() {
+		if q.key == 0 {
+			hot++
+		}
+	}
+	if share := float64(hot) / n; share < 0.49 || share > 0.51 {
+		t.Errorf("%.3f of the requests are for the hot key, want half", share)
+	}
+}
