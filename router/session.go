@@ -10,10 +10,10 @@ import (
 
 // What a client may have outstanding before it is no longer read.
 const (
-	maxUnread = 1 << 20 // bytes of replies, those to come estimated
+	maxUnread = 512 << 10 // bytes of replies, those to come estimated
 	// firstReply is the estimate of a reply while none has come: a new client may have
 	// few requests outstanding until it is known that their replies are small.
-	firstReply = 96 << 10
+	firstReply = 64 << 10
 )
 
 // session is one client. Its requests wait in a list in the order they came, and their
