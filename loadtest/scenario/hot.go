@@ -125,8 +125,11 @@ func (s *stage) heat(r remedy, d time.Duration) (h heated, err error) {
 
 // cold starts a fleet that holds all keys, and knows of no hot one yet.
 func (s *stage) cold(r remedy) (*fleet.Fleet, error) {
-	begin := time.Now()
-	f, err := s.fleet(fleet.Config{Servers: hotServers, Routers: 1, Loops: 2, Static: true, Timeout: hotTimeout, Pool: r.pool})
+	begin, timeout := time.Now(), 5*time.Second // the machine may be busy
+	if r.copies {
+		timeout = hotTimeout
+	}
+	f, err := s.fleet(fleet.Config{Servers: hotServers, Routers: 1, Loops: 2, Static: true, Timeout: timeout, Pool: r.pool})
 	if err != nil {
 		return nil, err
 	}
