@@ -9,7 +9,7 @@ import (
 )
 
 func TestTheNearCacheSparesTheFullestServer(t *testing.T) {
-	s := onStage(t)
+	s := alone(t)
 	const d = 400 * time.Millisecond
 	without, err := s.heat(direct, d)
 	s.must(t, err)
@@ -41,7 +41,7 @@ func TestPeakIsTheFullestToTheMean(t *testing.T) {
 }
 
 func TestAStampedeAsksEachServerOnceALoopAndTheOriginOnce(t *testing.T) {
-	s := onStage(t)
+	s := alone(t)
 	s.Repeats = 1
 	plain, err := s.rushes(false, "coalesce: off")
 	s.must(t, err)

@@ -39,8 +39,14 @@ func TestMain(m *testing.M) {
 // onStage returns a stage for a short form of a scenario.
 func onStage(t *testing.T) *stage {
 	t.Helper()
-	memcachedtest.Need(t, "memcached")
 	t.Parallel()
+	return alone(t)
+}
+
+// alone returns a stage for what takes all processors, and would disturb others beside it.
+func alone(t *testing.T) *stage {
+	t.Helper()
+	memcachedtest.Need(t, "memcached")
 	return &stage{Config: Config{Binary: binary, Note: func(text string) { t.Log(text) }}, Report: &Report{Name: t.Name()}, ctx: t.Context()}
 }
 
