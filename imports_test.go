@@ -115,7 +115,7 @@ func TestImportsWithinTheModule(t *testing.T) {
 var foreign = []struct {
 	path, only, why string
 }{
-	{"net/http", "admin e2e", "one small server answers HTTP, on a port of its own"},
+	{"net/http", "admin e2e loadtest/fleet", "one small server answers HTTP, on a port of its own; only tools ask it"},
 	{"github.com/prometheus", "admin", "everything else keeps plain counters"},
 	{"github.com/hashicorp/memberlist", "membership", "gossip must be replaceable, and only membership needs it"},
 	{"unsafe", "reactor loadtest/load", "only raw system calls need it"},
