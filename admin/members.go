@@ -168,6 +168,7 @@ func (s *Server) membersPages(mux *http.ServeMux) {
 	if m == nil {
 		return
 	}
+	mux.HandleFunc("GET /{$}", s.index)
 	mux.HandleFunc("GET /api/v1/members", func(w http.ResponseWriter, _ *http.Request) { reply(w, membersOf(m)) })
 	mux.HandleFunc("GET /api/v1/routers", func(w http.ResponseWriter, _ *http.Request) { reply(w, routersOf(m)) })
 	mux.Handle("POST /api/v1/drain", onlyLoopback(s.change("drain", m.Drain, "is the last one that holds keys")))
