@@ -24,6 +24,7 @@ type watched struct {
 	asked   time.Time
 	began   time.Time
 	since   time.Time // when it began to be watched
+	held    time.Time // until when it is not used though it answers
 	// vetted says that it may be listed: it has answered, and holds nothing from an
 	// earlier life.
 	vetted  bool

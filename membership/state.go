@@ -111,6 +111,9 @@ func (c *Cluster) stateLocked(now time.Time) *State {
 func (c *Cluster) serverLocked(p view.Placed, now time.Time) Server {
 	h := c.pool.State(p.Name)
 	reachable := c.pool.Reachable(p.Name)
+	if !reachable {
+		c.holdLocked(p.Name, now)
+	}
 	s := Server{
 		Name: p.Name, Address: p.Address, Weight: p.Weight, Status: p.Status, Health: h, Moved: p.Moved,
 		Probation: h == health.Probation, Share: c.pool.Weight(p.Name, now) / 50 * 50,
@@ -121,6 +124,8 @@ func (c *Cluster) serverLocked(p view.Placed, now time.Time) Server {
 	case p.Status != view.In:
 		s.Writes = Failover
 		s.Clean = reachable
+	case reachable && c.heldLocked(p.Name, now):
+		s.Writes = Refuse
 	case reachable && c.dirtyLocked(p.Name):
 		s.Writes, s.Clean = Failover, true
 	case reachable || c.pool.Panics():
@@ -131,6 +136,23 @@ func (c *Cluster) serverLocked(p view.Placed, now time.Time) Server {
 		s.Writes = Refuse
 	}
 	return s
+}
+
+// unheard is how long a server that went away while too few routers could be heard is not
+// used when it answers again: the others may have moved its keys, and empty it within a
+// second or two.
+const unheard = 5 * time.Second
+
+// holdLocked notes that a server is away while the others may decide without this router.
+func (c *Cluster) holdLocked(name string, now time.Time) {
+	if w := c.watched[name]; w != nil && c.node.Stats().Frozen {
+		w.held = now.Add(unheard)
+	}
+}
+
+func (c *Cluster) heldLocked(name string, now time.Time) bool {
+	w := c.watched[name]
+	return w != nil && now.Before(w.held)
 }
 
 func (c *Cluster) dirtyLocked(name string) bool {
