@@ -23,12 +23,13 @@ type cleaning struct {
 	line     []byte
 
 	// What is left of the write.
-	hash  uint64
-	key   []byte
-	coded bool
-	node  *node
-	mark  uint64
-	began bool
+	hash    uint64
+	key     []byte
+	coded   bool
+	node    *node
+	version uint64
+	mark    uint64
+	began   bool
 
 	spread    []byte // what stores the new item; empty if it is not known
 	spreading bool
@@ -85,26 +86,29 @@ func (c *cleaning) start(reply []byte) {
 	c.hash, c.coded, c.node, c.mark = q.hash, q.coded, q.node, q.mark
 	c.key = append(c.key[:0], q.key...)
 	c.began, q.began = q.began, false
-	moved := !q.unmoved()
+	c.version = q.version
 	c.refilled = q.mayBeRefilled(reply)
-	if w.r.cfg.AnswerEarly && !moved && c.mayBeLate() {
+	if w.r.cfg.AnswerEarly && q.unmoved() && c.mayBeLate() {
 		q.clean, c.q = nil, nil
 		q.conclude(c.reply)
 	}
-	if !w.epochs.Fills(c.hash) {
-		c.sweep()
-		return
+	if !c.begin() {
+		w.holds.keep(w, c.begin)
 	}
-	w.holds.keep(w, func() bool {
-		if w.epochs.Fills(c.hash) || w.version != w.r.version.Load() {
-			return false
-		}
-		if moved {
-			c.addPassed()
-		}
-		c.sweep()
-		return true
-	})
+}
+
+// begin sweeps, and reports false if it is too early: copies are on their way, or the loop
+// has not yet the table by which others read.
+func (c *cleaning) begin() bool {
+	w, version := c.w, c.w.r.version.Load()
+	if w.epochs.Fills(c.hash) || w.version != version {
+		return false
+	}
+	if c.version != version {
+		c.addPassed()
+	}
+	c.sweep()
+	return true
 }
 
 // addPassed adds the servers that were passed over when the write was placed and serve

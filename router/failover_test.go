@@ -153,6 +153,35 @@ func TestMissedIsToldFirst(t *testing.T) {
 	a.want("STORED\r\n")
 }
 
+// A server that was away when a write was sent, and serves again when it is answered, is
+// made to forget the key first.
+func TestServerReturnsUnderWrite(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, 1, router.Config{})
+	g.at(0).ask(set("k", "old"), "STORED\r\n")
+	next := listen(t)
+	g.addrs = append(g.addrs, next.addr())
+	g.use(g.with(away))
+	ours, other := next.accept(), next.accept()
+	a, b := g.clients()
+	a.send(set("k", "5"))
+	got := make(chan *client, 1)
+	for _, p := range []*client{ours, other} {
+		go func() {
+			if _, err := p.r.ReadString('\n'); err == nil {
+				p.r.ReadString('\n')
+				got <- p
+			}
+		}()
+	}
+	p := <-got // the next candidate has the write, and no answer was given
+	g.use(g.well())
+	p.nc.Write([]byte("STORED\r\n"))
+	a.want("STORED\r\n")
+	g.at(0).none("k")
+	b.none("k")
+}
+
 // A server that answers again is made to forget a key before its write is answered.
 func TestReturningServer(t *testing.T) {
 	t.Parallel()
