@@ -105,15 +105,16 @@ func startStalled(t testing.TB, cfg router.Config, args ...string) *stalled {
 	return &stalled{start(t, cfg, proxy.Addr()), server, proxy}
 }
 
-// behind lets a get be on its way that is not answered before the returned function is
-// called.
+// behind lets a get be on its way that the server has answered, and whose answer does not
+// come before the returned function is called.
 func (s *stalled) behind(key string) (release func()) {
 	s.t.Helper()
-	before := s.total()
+	before, gets := s.total(), s.server.Stat("cmd_get")
 	s.proxy.Set(memcachedtest.Stall)
 	c := dial(s.t, s.addr)
 	c.send("get " + key + "\r\n")
 	s.asked(1, before)
+	s.until("the server has it", func(router.Snapshot) bool { return s.server.Stat("cmd_get") > gets })
 	return func() {
 		s.t.Helper()
 		s.proxy.Set(memcachedtest.Pass)
