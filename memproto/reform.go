@@ -67,6 +67,14 @@ func (p Parts) Copyable() bool {
 	return p&(ClassicCAS|MetaCAS|MetaTTL) == 0 && p&(ClassicItem|MetaFlags) != 0
 }
 
+// Kind returns what a get of these parts does.
+func (p Parts) Kind() Kind {
+	if p.Copyable() {
+		return Copyable
+	}
+	return Reads
+}
+
 // Meta reports whether any part is wanted by a meta get.
 func (p Parts) Meta() bool { return p&(MetaValue|MetaFlags|MetaCAS|MetaTTL) != 0 }
 

@@ -1,8 +1,6 @@
 package router
 
 import (
-	"time"
-
 	"cacherouter/backend"
 	"cacherouter/memproto"
 )
@@ -194,7 +192,7 @@ func (s *sweep) failed() {
 // is read from it, and it is to forget the key before it serves again.
 func (w *worker) uncleaned(n *node, hash uint64, key []byte) {
 	w.stats.Uncleaned++
-	until := w.now() + copyTTL*time.Second + w.r.copyMargin()
+	until := w.now() + w.r.copyLife()
 	if w.table.Before != nil { // it may hold more than a copy
 		until = max(until, w.table.Until.Sub(w.r.started))
 	}

@@ -80,10 +80,7 @@ func (q *request) words() []byte {
 
 // itself makes the request as it was before it was first asked.
 func (q *request) itself() {
-	q.sent, q.kind = q.verb, memproto.Reads
-	if q.parts.Copyable() {
-		q.kind = memproto.Copyable
-	}
+	q.sent, q.kind = q.verb, q.parts.Kind()
 	q.call.Verb, q.call.Repeatable = q.verb, q.repeatable
 	if q.strayed {
 		q.avoid, q.homely = nil, false
@@ -107,10 +104,7 @@ func (w *worker) lead(f *flight) {
 func (q *request) takeOff(f *flight) {
 	w, first := q.w, f.First()
 	parts := memproto.Parts(f.Want())
-	q.flight, q.kind = f, memproto.Reads
-	if parts.Copyable() {
-		q.kind = memproto.Copyable
-	}
+	q.flight, q.kind = f, parts.Kind()
 	f.Call.renews = w.r.cfg.Refresh.Before > 0 && !parts.Meta()
 	var asked []byte
 	switch {

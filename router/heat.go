@@ -62,7 +62,8 @@ func (r *Router) collectHeat(ctx context.Context) {
 			return
 		}
 	}
-	for _, c := range r.heat.collector.Collect(r.heat.samples, time.Since(r.started)) {
+	collector := r.heat.collector
+	for _, c := range collector.Collect(r.heat.samples, time.Since(r.started)) {
 		level := slog.LevelInfo
 		if c.To > c.From {
 			level = slog.LevelWarn
@@ -71,9 +72,9 @@ func (r *Router) collectHeat(ctx context.Context) {
 			"rate", int(c.Rate), "share", float64(int(c.Share*1000))/1000, "bytes", int(c.Bytes))
 	}
 	if r.limiter != nil {
-		r.limiter.Follow(r.heat.collector.Heat())
+		r.limiter.Follow(collector.Heat())
 	}
-	if l, ok := r.heat.collector.Alert(); ok {
+	if l, ok := collector.Alert(); ok {
 		r.cfg.Log.Warn("large value", "value", l)
 	}
 }
@@ -96,16 +97,8 @@ func (r *Router) HotHints() []hotkey.Hint {
 	return r.heat.collector.Hints()
 }
 
-// level returns how hot a key is.
-func (w *worker) level(hash uint64) hotkey.Level {
-	if w.heat == nil {
-		return hotkey.Cold
-	}
-	return w.heat.Level(hash)
-}
-
 // hot reports whether a key is hot.
-func (w *worker) hot(hash uint64) bool { return w.level(hash) > hotkey.Cold }
+func (w *worker) hot(hash uint64) bool { return w.heat.Level(hash) > hotkey.Cold }
 
 // touch counts a request on a key.
 func (w *worker) touch(hash uint64, key []byte, write bool) {

@@ -69,7 +69,7 @@ func (w *worker) spills(hash uint64) bool {
 
 // fledgling reports whether copies may be there that this router does not know of, as it
 // has made them in a former life.
-func (w *worker) fledgling() bool { return w.now() < copyTTL*time.Second+w.r.copyMargin() }
+func (w *worker) fledgling() bool { return w.now() < w.r.copyLife() }
 
 // copied reports whether the copies of a pool may be read.
 func (w *worker) copied() bool { return w.balancer != nil && !w.fledgling() }

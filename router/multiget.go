@@ -238,7 +238,7 @@ func (p *part) value(b []byte) bool {
 
 func (p *part) Failed(_ *backend.Call, f backend.Failure) {
 	p.gather.w.unload(&p.charge, true)
-	if fast := f == backend.Refused || f == backend.Lost; fast && p.gather.w.r.cfg.Membership != nil {
+	if p.gather.w.redirects(f) {
 		p.failed = f
 	} else {
 		p.gather.failed = f

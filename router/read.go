@@ -59,11 +59,17 @@ func (q *request) settleRefill(b []byte) {
 	}
 }
 
-// askNext asks the next server, and gets ready to copy its item to those that have missed.
-func (q *request) askNext(raw []byte) {
+// dropRefill ends the copying that waits for a reply which will not come.
+func (q *request) dropRefill() {
 	if q.fill != nil {
 		q.fill.abandon()
+		q.fill = nil
 	}
+}
+
+// askNext asks the next server, and gets ready to copy its item to those that have missed.
+func (q *request) askNext(raw []byte) {
+	q.dropRefill()
 	q.from.at++
 	q.node = q.from.nodes[q.from.at]
 	q.w.load(&q.charge, q.node, 1)
@@ -74,18 +80,14 @@ func (q *request) askNext(raw []byte) {
 // readFailed deals with a read that got no answer. One that failed fast is asked of the
 // key's next candidate: what is there is not old, or not older than it may be.
 func (q *request) readFailed(f backend.Failure) {
-	if q.fill != nil {
-		q.fill.abandon()
-		q.fill = nil
-	}
+	q.dropRefill()
 	raw := q.call.Raw()
-	fast := f == backend.Refused || f == backend.Lost
 	switch {
 	case q.from.at < q.from.copies && !q.from.nodes[q.from.at+1].Retired(): // the home is still to be asked
 		q.askNext(raw)
 	case q.from.at > q.from.copies: // the home has missed it
 		q.conclude(bytes.Clone(q.w.missReply(q.sent, raw)))
-	case fast && q.w.r.cfg.Membership != nil && q.avoid == nil && q.elsewhere():
+	case q.w.redirects(f) && q.avoid == nil && q.elsewhere():
 		q.send(raw)
 	default:
 		q.unread(raw, f)
@@ -99,6 +101,12 @@ func (q *request) unread(raw []byte, f backend.Failure) {
 		return
 	}
 	q.finish(q.w.failureReply(q.verb, raw, f))
+}
+
+// redirects reports whether a read that failed in some way is asked of another server:
+// where servers are watched, and if it failed fast.
+func (w *worker) redirects(f backend.Failure) bool {
+	return w.r.cfg.Membership != nil && (f == backend.Refused || f == backend.Lost)
 }
 
 // elsewhere routes a read around the server that failed it, and reports whether there
@@ -188,27 +196,21 @@ func (q *request) pull(b []byte) {
 // pulledItem takes the reply to a pull.
 func (q *request) pulledItem(b []byte) {
 	f := q.fill
-	q.pulling, q.fill = false, nil
-	switch {
-	case f == nil:
-		q.stay()
-	case memproto.Missed(b):
-		f.then = nil
-		f.abandon()
-		q.stay()
-	default:
-		f.take(b)
+	if f == nil || memproto.Missed(b) {
+		q.pullFailed()
+		return
 	}
+	q.pulling, q.fill = false, nil
+	f.take(b)
 }
 
 // pullFailed ends a pull without an item.
 func (q *request) pullFailed() {
-	f := q.fill
-	q.pulling, q.fill = false, nil
-	if f != nil {
-		f.then = nil
-		f.abandon()
+	q.pulling = false
+	if q.fill != nil {
+		q.fill.then = nil
 	}
+	q.dropRefill()
 	q.stay()
 }
 

@@ -214,11 +214,7 @@ func (f *refill) end() {
 		f.to[i] = refillCall{call: f.to[i].call}
 	}
 	f.ask.call.Reset()
-	value := f.value[:0]
-	if cap(value) > keepReply {
-		value, f.line = nil, nil
-	}
-	*f = refill{key: f.key, flags: f.flags, value: value, to: f.to, ask: f.ask, line: f.line}
+	*f = refill{key: f.key, flags: f.flags, value: spare(f.value), to: f.to, ask: f.ask, line: spare(f.line)}
 	w.refills.give(f)
 	if q != nil {
 		q.again()

@@ -17,15 +17,20 @@ const maxReach = 8
 // from while it is ill.
 const minReach = 4
 
+// ill counts the servers that are not simply used.
+func (t *Table) ill() (n int) {
+	for i := range t.Servers {
+		if !t.Servers[i].well() {
+			n++
+		}
+	}
+	return n
+}
+
 // reachOf returns how many candidates of a key must be looked at with a table, 1 if the
 // home alone decides.
 func (t *Table) reachOf() int {
-	ill := 0
-	for i := range t.Servers {
-		if !t.Servers[i].well() {
-			ill++
-		}
-	}
+	ill := t.ill()
 	reach := 1 + min(ill, maxReach-2)
 	if ill > 0 {
 		reach++ // beside the one that takes the writes, one to read from

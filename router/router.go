@@ -349,6 +349,9 @@ func (r *Router) SetTable(t *Table) {
 // been stored as late as a call may end, and memcached counts in seconds.
 func (r *Router) copyMargin() time.Duration { return 2*r.cfg.Timeout + 2*time.Second }
 
+// copyLife is how long after it was made a copy may be there at most.
+func (r *Router) copyLife() time.Duration { return copyTTL*time.Second + r.copyMargin() }
+
 // Table returns the table in force.
 func (r *Router) Table() *Table {
 	r.mu.Lock()

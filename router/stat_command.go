@@ -193,7 +193,7 @@ func (w *worker) own(loops []Snapshot) []stat {
 	all := Total(loops)
 	return []stat{
 		{"pid", strconv.Itoa(os.Getpid())},
-		{"uptime", n(uint64(w.uptime().Seconds()))},
+		{"uptime", n(uint64(w.now().Seconds()))},
 		{"time", strconv.FormatInt(w.loop.Now().Unix(), 10)},
 		{"version", w.r.cfg.Version},
 		{"pointer_size", strconv.Itoa(strconv.IntSize)},

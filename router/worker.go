@@ -23,7 +23,7 @@ type worker struct {
 	nodes      []*node      // as in table
 	plain      bool         // placement alone says where keys go, but for those that spill
 	reach      int          // candidates to look at
-	epochs     *epoch.Table // the router's; nil if nothing is ever copied
+	epochs     *epoch.Table // the router's
 	sessions   map[*session]struct{}
 	parser     memproto.Parser
 	req        memproto.Request       // the one being dispatched
@@ -183,9 +183,7 @@ func (w *worker) simplify() {
 	if lingering {
 		w.reach = min(max(w.reach, 3), len(t.Servers))
 	}
-	ill := slices.ContainsFunc(t.Servers, func(s Server) bool { return !s.well() })
-	settled := t.After == nil && (t.Before == nil || !w.loop.Now().Before(t.Until))
-	w.plain = settled && !ill && !lingering && t.Copies < 2 && t.Spill != SpillAny
+	w.plain = t.ill() == 0 && !lingering && t.After == nil && !w.handsOver() && t.Copies < 2 && t.Spill != SpillAny
 }
 
 // tellLag tells how busy the loop is, now and then.
@@ -217,5 +215,3 @@ func (w *worker) gone(s *session) {
 		w.drained = nil
 	}
 }
-
-func (w *worker) uptime() time.Duration { return w.loop.Now().Sub(w.r.started) }

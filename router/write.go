@@ -143,7 +143,7 @@ func (q *request) cleanFirst(p Picker, n int) {
 // the candidates that come next, or came before the placement changed.
 func (q *request) cleanCopies() {
 	w := q.w
-	if !w.r.copies.any(q.hash, w.now(), copyTTL*time.Second+w.r.copyMargin()) {
+	if !w.r.copies.any(q.hash, w.now(), w.r.copyLife()) {
 		return
 	}
 	n := max(w.reach, minReach)
