@@ -33,7 +33,7 @@ func (a Agent) Run(ctx context.Context) error {
 	defer t.Stop()
 	for keys := a.Gossip.Keys; ctx.Err() == nil; {
 		keys = a.rotate(g, keys)
-		announce(a.Servers, g.SendAnnounce)
+		announce(a.Gossip.Name, a.Servers, g.SendAnnounce)
 		select {
 		case <-ctx.Done():
 		case <-t.C:
@@ -63,21 +63,19 @@ func (a Agent) rotate(g *gossip.Gossip, keys [][]byte) [][]byte {
 // that it goes in one packet: routers could not take in a packet for each of thousands.
 const announcementSize = 1100
 
-// announce sends servers, one a line.
-func announce(servers []discover.Server, send func(b []byte)) {
-	var b []byte
+// announce sends who announces, and servers, one a line.
+func announce(from string, servers []discover.Server, send func(b []byte)) {
+	b := []byte(from)
 	for _, s := range servers {
 		line := s.String()
-		if len(b) > 0 && len(b)+len(line) >= announcementSize {
+		if len(b) > len(from) && len(b)+len(line) >= announcementSize {
 			send(b)
-			b = nil
+			b = []byte(from)
 		}
-		if len(b) > 0 {
-			b = append(b, '\n')
-		}
+		b = append(b, '\n')
 		b = append(b, line...)
 	}
-	if len(b) > 0 {
+	if len(b) > len(from) {
 		send(b)
 	}
 }

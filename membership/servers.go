@@ -228,9 +228,10 @@ func (h handler) Announce(b []byte) {
 	if h.c.cfg.Announced == nil {
 		return
 	}
-	for line := range strings.SplitSeq(string(b), "\n") {
+	from, lines, _ := strings.Cut(string(b), "\n")
+	for line := range strings.SplitSeq(lines, "\n") {
 		if s, err := discover.Parse(line); err == nil {
-			h.c.cfg.Announced.Announce(s, time.Now())
+			h.c.cfg.Announced.Announce(from, s, time.Now())
 		}
 	}
 }
@@ -238,11 +239,11 @@ func (h handler) Announce(b []byte) {
 // announce tells the other routers, and this one, of the servers that it is to announce.
 func (c *Cluster) announce() {
 	if c.link != nil {
-		announce(c.cfg.Announce, c.link.SendAnnounce)
+		announce(c.cfg.Router, c.cfg.Announce, c.link.SendAnnounce)
 	}
 	if c.cfg.Announced != nil {
 		for _, s := range c.cfg.Announce {
-			c.cfg.Announced.Announce(s, time.Now())
+			c.cfg.Announced.Announce(c.cfg.Router, s, time.Now())
 		}
 	}
 }

@@ -183,7 +183,7 @@ func TestAnnouncementsFitIntoPackets(t *testing.T) {
 		}
 		a := &discover.Announced{Max: n}
 		h, sent := handler{&Cluster{cfg: Config{Announced: a}}}, 0
-		announce(servers, func(b []byte) {
+		announce("agent", servers, func(b []byte) {
 			if sent++; len(b) > announcementSize {
 				t.Errorf("a message of %d bytes", len(b))
 			}
@@ -192,7 +192,7 @@ func TestAnnouncementsFitIntoPackets(t *testing.T) {
 		if sent != messages || a.Rejected() > 0 {
 			t.Errorf("%d servers: %d messages, want %d; %d servers rejected", n, sent, messages, a.Rejected())
 		}
-		if a.Announce(discover.Server{Name: "more", Address: "h:1", Weight: 1}, time.Now()) {
+		if a.Announce("agent", discover.Server{Name: "more", Address: "h:1", Weight: 1}, time.Now()) {
 			t.Errorf("of %d servers not all arrived", n)
 		}
 	}

@@ -20,7 +20,8 @@ type Prober interface {
 // of a number means its default. Announce may be called by any goroutine.
 type Announced struct {
 	Prober Prober
-	// Max is how many servers are kept; default 1,000. Those known first stay.
+	// Max is how many servers are kept; default 1,000. Those that have answered stay; the
+	// others' places are shared fairly among those who announce.
 	Max int
 	// Keep is how long a server stays after its last announcement; default 10 min.
 	Keep time.Duration
@@ -34,14 +35,15 @@ type Announced struct {
 
 type announced struct {
 	Server
+	by       string // who announced it first
 	seen     time.Time
 	tried    time.Time // when last, if it has not answered
 	answered bool
 }
 
-// Announce takes an announcement in, and reports whether it was: it is not if it makes no
-// sense or there are too many.
-func (a *Announced) Announce(s Server, now time.Time) bool {
+// Announce takes in that from announces a server, and reports whether it was taken: it is
+// not if it makes no sense or there are too many.
+func (a *Announced) Announce(from string, s Server, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if check(s.Name, s.Address) != nil || s.Weight < 1 || s.Weight > maxWeight || len(s.Name) > 255 {
@@ -53,11 +55,11 @@ func (a *Announced) Announce(s Server, now time.Time) bool {
 	}
 	known := a.servers[s.Name]
 	if known == nil {
-		if len(a.servers) >= cmp.Or(a.Max, 1000) {
+		if !a.makeRoom(from) {
 			a.rejected++
 			return false
 		}
-		known = &announced{}
+		known = &announced{by: from}
 		a.servers[s.Name] = known
 	}
 	// A name that changes its address has to answer there, too.
@@ -66,7 +68,35 @@ func (a *Announced) Announce(s Server, now time.Time) bool {
 	return true
 }
 
-// Rejected returns how many announcements were not taken.
+// makeRoom reports whether there is a place for one more server that from announces. If
+// all are taken, whoever has most that have not answered gives one up, unless that is from:
+// so nobody keeps others out by announcing thousands that do not exist.
+func (a *Announced) makeRoom(from string) bool {
+	if len(a.servers) < cmp.Or(a.Max, 1000) {
+		return true
+	}
+	places, most := map[string]int{}, ""
+	for _, s := range a.servers {
+		if !s.answered {
+			if places[s.by]++; places[s.by] > places[most] {
+				most = s.by
+			}
+		}
+	}
+	if places[most] <= places[from]+1 {
+		return false
+	}
+	for name, s := range a.servers {
+		if !s.answered && s.by == most {
+			delete(a.servers, name)
+			a.rejected++
+			break
+		}
+	}
+	return true
+}
+
+// Rejected returns how many announcements were not taken, or given up for others.
 func (a *Announced) Rejected() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()

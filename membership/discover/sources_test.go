@@ -142,16 +142,16 @@ func TestAnnounced(t *testing.T) {
 		}
 	}
 	one, two := Server{"one", "10.0.0.1:1", 1}, Server{"two", "10.0.0.2:1", 1}
-	a.Announce(two, now)
-	a.Announce(one, now)
+	a.Announce("agent", two, now)
+	a.Announce("agent", one, now)
 	look(one)
 	p.addrs[two.Address] = true
 	look(one, two)
 	moved := Server{"one", "10.0.0.3:1", 1}
-	a.Announce(moved, now)
+	a.Announce("agent", moved, now)
 	look(two)
 	for _, bad := range []Server{{}, {"x", "nonsense", 1}, {"x", "h:1", 0}, {"", "h:1", 1}} {
-		if a.Announce(bad, now) {
+		if a.Announce("agent", bad, now) {
 			t.Errorf("%+v was taken", bad)
 		}
 	}
@@ -159,20 +159,24 @@ func TestAnnounced(t *testing.T) {
 	look()
 }
 
-// TestTenThousandAnnounced: only so many are kept and tried, those known first.
+// TestTenThousandAnnounced: only so many are kept and tried, and another who announces one
+// is not kept out, whether it comes first or last.
 func TestTenThousandAnnounced(t *testing.T) {
-	p := &answering{addrs: map[string]bool{"10.0.0.1:1": true}}
+	p := &answering{addrs: map[string]bool{"10.0.0.1:1": true, "10.0.0.2:1": true}}
 	a := &Announced{Prober: p}
-	first := Server{"first", "10.0.0.1:1", 1}
-	a.Announce(first, time.Now())
+	first, last := Server{"first", "10.0.0.1:1", 1}, Server{"last", "10.0.0.2:1", 1}
+	a.Announce("other", first, time.Now())
 	for i := range 10_000 {
-		a.Announce(Server{fmt.Sprint("s", i), fmt.Sprintf("10.1.%d.%d:1", i/256, i%256), 1}, time.Now())
+		a.Announce("agent", Server{fmt.Sprint("s", i), fmt.Sprintf("10.1.%d.%d:1", i/256, i%256), 1}, time.Now())
+	}
+	if !a.Announce("other", last, time.Now()) || a.Announce("agent", Server{"more", "10.0.0.3:1", 1}, time.Now()) {
+		t.Error("the places are not shared")
 	}
 	got, err := a.Look(t.Context())
-	if diff := cmp.Diff([]Server{first}, got.Servers); err != nil || diff != "" {
+	if diff := cmp.Diff([]Server{first, last}, got.Servers); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if p.tried != probesPerLook || a.Rejected() != 9001 {
+	if p.tried != probesPerLook || a.Rejected() != 9003 {
 		t.Errorf("%d tried, %d rejected", p.tried, a.Rejected())
 	}
 }
@@ -194,10 +198,10 @@ func TestSilentAddressesHoldUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &Announced{Prober: silent{"10.0.0.1:1"}}
 		for i := range 999 {
-			a.Announce(Server{fmt.Sprint("s", i), fmt.Sprintf("10.1.%d.%d:1", i/256, i%256), 1}, time.Now())
+			a.Announce("agent", Server{fmt.Sprint("s", i), fmt.Sprintf("10.1.%d.%d:1", i/256, i%256), 1}, time.Now())
 		}
 		good := Server{"z", "10.0.0.1:1", 1}
-		a.Announce(good, time.Now())
+		a.Announce("agent", good, time.Now())
 		w := &Watcher{Name: "announced", Source: a, Log: slog.New(slog.DiscardHandler)}
 		began := time.Now()
 		for range 4 {
