@@ -249,6 +249,38 @@ func TestAloneAgainstTheOthers(t *testing.T) {
 	}
 }
 
+// TestReturnUnheard: a router that cannot hear the others reads nothing from a server that
+// comes back before they have emptied it, and uses it later.
+func TestReturnUnheard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(5)
+		all := f.start(t, 5, nil)
+		lonely := all[4]
+		f.mu.Lock()
+		f.cut[4] = true
+		f.mu.Unlock()
+		until(t, 30*time.Second, "too few are heard", func() bool { return lonely.Stats().View.Frozen })
+		f.with(addr0, func(s *fakeServer) { s.stopped = true })
+		for _, c := range all {
+			traffic(c, server0, true)
+		}
+		until(t, 10*time.Second, "keys moved by the others", is(all[0], server0, view.Out))
+		f.with(addr0, func(s *fakeServer) { s.stopped = false })
+		emptied := func() (yes bool) {
+			f.with(addr0, func(s *fakeServer) { yes = s.flushes > 0 })
+			return yes
+		}
+		until(t, 10*time.Second, "emptied", func() bool {
+			if s := find(t, lonely, server0); s.Reads || s.Writes != Refuse {
+				t.Fatalf("used before it was emptied: %+v", s)
+			}
+			return emptied()
+		})
+		took := until(t, 2*unheard, "used again", func() bool { return find(t, lonely, server0).Reads })
+		t.Logf("used %v after it was emptied", took)
+	})
+}
+
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(4)
