@@ -36,7 +36,7 @@ func (c *Counter) Moved(hash uint64, key []byte, n int) {
 	}
 	rest := int(c.bytes.draw() >> (32 - byteUnit))
 	if weight := (n + rest) >> byteUnit; weight > 0 {
-		c.bytes.Add(hash, key, uint32(min(weight, 1<<31)))
+		c.bytes.Add(hash, key, uint32(min(int64(weight), 1<<31)))
 	}
 }
 

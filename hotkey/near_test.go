@@ -208,7 +208,7 @@ func TestNearConfig(t *testing.T) {
 	e := epoch.New(1)
 	for _, c := range []NearConfig{
 		{Bytes: 100, TTL: second, Epochs: e}, {Bytes: 4096, TTL: 0, Epochs: e}, {Bytes: 4096, TTL: 2 * second, Epochs: e},
-		{Bytes: 4096, TTL: second}, {Bytes: 4096, TTL: second, Epochs: e, MaxValue: -1}, {Bytes: 2 << 30, TTL: second, Epochs: e},
+		{Bytes: 4096, TTL: second}, {Bytes: 4096, TTL: second, Epochs: e, MaxValue: -1}, {Bytes: 1<<30 + 1, TTL: second, Epochs: e},
 	} {
 		if _, err := NewNear(c); err == nil {
 			t.Errorf("%+v is accepted", c)

@@ -70,7 +70,7 @@ func startDev(t *testing.T, args ...string) (shown string, stop func() error) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	overdue := time.AfterFunc(2*devPatience, func() { cmd.Process.Kill() })
+	overdue := time.AfterFunc(devPatience, func() { cmd.Process.Kill() })
 	t.Cleanup(func() {
 		overdue.Stop()
 		cmd.Process.Kill() // in vain if it has ended
@@ -84,7 +84,9 @@ func startDev(t *testing.T, args ...string) (shown string, stop func() error) {
 			t.Fatalf("the banner ends early: %q", shown)
 		}
 	}
+	overdue.Stop() // what is asked of the process has deadlines of its own
 	return shown, func() error {
+		overdue.Reset(devPatience)
 		return errors.Join(cmd.Process.Signal(os.Interrupt), cmd.Wait())
 	}
 }

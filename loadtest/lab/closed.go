@@ -59,7 +59,7 @@ func (c closed) run() (measured, error) {
 	r := &closedRun{closed: c, rand: rand.New(rand.NewPCG(1, 20)), law: closedLaw(c.zipf), orders: orders, visited: make([]uint32, closedKeys)}
 	bound := c.bound
 	if bound.PerMille == 0 {
-		bound = bounded.Config{PerMille: 1000, Floor: 1 << 40}
+		bound = bounded.Config{PerMille: 1000, Floor: math.MaxInt32}
 	}
 	bound.Weights = ones(closedServers)
 	for range max(1, c.routers) {
