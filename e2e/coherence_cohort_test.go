@@ -17,7 +17,8 @@ import (
 type cohort struct {
 	rec     *history.Recorder
 	callers []*caller
-	life    atomic.Int64 // counts the starts of servers, whose cas tokens begin anew
+	life    atomic.Int64 // counts what makes cas tokens of before worthless, as the start of a server; see lives
+	moving  atomic.Bool  // whether keys may be changing their homes
 	done    atomic.Int64 // operations that were sent
 	enough  atomic.Bool  // whether that may be all
 }
@@ -78,7 +79,7 @@ func (h *cohort) close() {
 func (h *cohort) round(c *caller) error {
 	for sent := 0; sent < cohortRound; {
 		h.connect(c)
-		life := h.life.Load()
+		life := h.lives()
 		c.swap(life)
 		for range 1 + c.rng.IntN(cohortDepth) {
 			c.random(life)
@@ -94,6 +95,17 @@ func (h *cohort) round(c *caller) error {
 		h.done.Add(int64(n))
 	}
 	return nil
+}
+
+// unsettled is the life of servers in which tokens must not be used: of two homes of a key, each counts for itself.
+const unsettled = -1
+
+// lives returns the life that servers are in: a token is good in the one that it was given in.
+func (h *cohort) lives() int64 {
+	if h.moving.Load() {
+		return unsettled
+	}
+	return h.life.Load()
 }
 
 // connect waits for a connection; a router that was killed needs time to start again.
@@ -116,7 +128,7 @@ func (h *cohort) settle(c *caller) error {
 // swap begins the batch with a cas for a token that the last one brought, before it is too old.
 func (c *caller) swap(life int64) {
 	for _, cell := range c.cells {
-		if cell.token != "" && cell.life == life && c.rng.IntN(3) == 0 {
+		if !c.simple && cell.token != "" && cell.life == life && c.rng.IntN(3) == 0 {
 			c.write(history.Cas, cell)
 			return
 		}
@@ -126,10 +138,17 @@ func (c *caller) swap(life int64) {
 // random adds a random request to the batch: for a counter most often a count, for others a read.
 func (c *caller) random(life int64) {
 	cell := c.cells[c.rng.IntN(len(c.cells))]
-	if cell.counter {
+	switch {
+	case c.simple:
+		c.randomSimple(cell, life)
+	case cell.counter:
 		c.randomCount(cell, life)
-		return
+	default:
+		c.randomValue(cell, life)
 	}
+}
+
+func (c *caller) randomValue(cell *heldCell, life int64) {
 	switch n := c.rng.IntN(100); {
 	case n < 30:
 		c.read(history.Get, c.meta(), life, cell)
@@ -172,6 +191,21 @@ func (c *caller) randomCount(cell *heldCell, life int64) {
 	}
 }
 
+func (c *caller) randomSimple(cell *heldCell, life int64) {
+	switch n := c.rng.IntN(100); {
+	case n < 50:
+		c.read(history.Get, false, life, cell)
+	case n < 60:
+		c.read(history.Gets, false, life, cell)
+	case n < 65:
+		c.several(life)
+	case n < 85:
+		c.write(history.Set, cell)
+	default:
+		c.change(history.Delete, false, cell, 0)
+	}
+}
+
 // several reads some keys at once.
 func (c *caller) several(life int64) {
 	var cells []*heldCell
@@ -185,7 +219,8 @@ func (c *caller) several(life int64) {
 	}
 }
 
-func (c *caller) meta() bool { return c.rng.IntN(2) == 0 }
+// meta chooses the protocol. The simple way is classic.
+func (c *caller) meta() bool { return !c.simple && c.rng.IntN(2) == 0 }
 
 // write stores something that nobody else writes. One value in thirty is large enough for a server's other connection.
 func (c *caller) write(kind history.Kind, cell *heldCell) {

@@ -5,11 +5,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // The faults that may happen to a world. Times are shorter or longer than requests may take; a server that is gone is
-// away for long enough that its keys are moved, if that is what the routers do.
+// away for long enough that its keys are moved, if that is what the routers do, and one that is off the list has its
+// keys handed over to the others and back.
 const (
 	serverKilled  = "server killed and restarted"
 	serverPaused  = "server stopped for less than the timeout"
@@ -20,6 +22,10 @@ const (
 	linkPaused    = "router cut off from a server for less than the timeout"
 	linkCut       = "router cut off from a server for longer than the timeout"
 	routerKilled  = "router killed and restarted"
+	routerPaused  = "router stopped for less than the timeout"
+	routerStopped = "router stopped until the others give it up"
+	routerCut     = "router cut off from the others"
+	serverMoved   = "server taken off the list and put back"
 )
 
 // mishap has one fault happen, somewhere and for a random time, and end.
@@ -36,6 +42,7 @@ func (w *world) mishap(fault string) {
 		w.cohort.life.Add(1)
 	case serverPaused, serverStopped, serverGone:
 		server.Pause()
+		w.cohort.life.Add(1) // it may lose its keys to others, but not before what is on its way has failed
 		w.lasts(d)
 		server.Resume()
 	case serverReset:
@@ -49,8 +56,16 @@ func (w *world) mishap(fault string) {
 		w.lasts(d)
 		link.heal()
 	case routerKilled:
-		w.routers[m].kill()
+		w.retire(m)
 		w.startRouter(m)
+	case routerPaused, routerStopped:
+		w.routers[m].signal(syscall.SIGSTOP)
+		w.lasts(d)
+		w.routers[m].signal(syscall.SIGCONT)
+	case routerCut:
+		w.cutOff(m)
+	case serverMoved:
+		w.move(n, d)
 	}
 	w.happened(fault, fmt.Sprintf("server %d, router %d", n, m), began)
 }
@@ -61,11 +76,42 @@ func (w *world) duration(fault string) time.Duration {
 	switch fault {
 	case serverStopped, linkCut:
 		return 8*short + 300*time.Millisecond
-	case serverGone:
+	case serverGone, routerStopped:
 		return 30*short + 6*time.Second
+	case serverMoved:
+		return 30 * short
 	}
 	return short
 }
+
+// move takes a server off the list of all routers for a while. Cas tokens are not used meanwhile: a key has two homes in
+// this, each of which counts its own.
+func (w *world) move(n int, d time.Duration) {
+	w.tb.Helper()
+	w.cohort.moving.Store(true)
+	for _, w.unlist = range []int{n, -1} {
+		before := make([]int, len(w.routers))
+		for i, r := range w.routers {
+			w.configure(i)
+			before[i] = r.reloads()
+			r.signal(syscall.SIGHUP)
+		}
+		for i, r := range w.routers {
+			waitFor(w.tb, "the routers to take over the list", func() error {
+				if got := r.reloads(); got == before[i] {
+					return fmt.Errorf("%d reloads so far", got)
+				}
+				return nil
+			})
+		}
+		w.lasts(d)
+	}
+	w.cohort.life.Add(1)
+	w.cohort.moving.Store(false)
+}
+
+// reloads counts the times that the router has said that it reloaded.
+func (r *router) reloads() int { return strings.Count(r.log.String(), "msg=reloaded") }
 
 // happened notes a fault that is over.
 func (w *world) happened(fault, where string, began time.Duration) {

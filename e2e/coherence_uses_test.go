@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What routers count of the work of their features.
+const (
+	shared   = "flights_joined_total"
+	spilled  = "spilled_total"
+	copied   = "copied_total"
+	spreads  = "copies_spread_total"
+	cleaned  = "cleaned_total"
+	nearHits = "near_hits_total"
+	parked   = "gets_parked_total"
+	pulled   = "pulled_total"
+)
+
+// atWork is how often a feature must have had work to do for it to be in use.
+const atWork = 20
+
+// counts returns what a router has counted.
+func (w *world) counts(r *router) map[string]float64 {
+	w.tb.Helper()
+	_, text, err := r.http("/metrics")
+	if err != nil {
+		w.tb.Fatalf("cannot ask a router what it has counted: %v", err)
+	}
+	counts := make(map[string]float64)
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		counts[strings.TrimPrefix(name, "cacherouter_")], _ = strconv.ParseFloat(value, 64) // or a comment
+	}
+	return counts
+}
+
+// retire kills a router and keeps what it has counted.
+func (w *world) retire(n int) {
+	w.tb.Helper()
+	counts := w.counts(w.routers[n])
+	for _, name := range w.plan.uses {
+		w.past[name] += counts[name]
+	}
+	w.routers[n].kill()
+}
+
+// counted returns what all routers have counted in all their lives.
+func (w *world) counted() map[string]float64 {
+	w.tb.Helper()
+	all := make(map[string]float64)
+	for _, r := range w.routers {
+		counts := w.counts(r)
+		for _, name := range w.plan.uses {
+			all[name] += counts[name]
+		}
+	}
+	for name, n := range w.past {
+		all[name] += n
+	}
+	return all
+}
+
+// uses tells what the features of the plan have had to do.
+func (w *world) uses() string {
+	w.tb.Helper()
+	var b strings.Builder
+	counted := w.counted()
+	for _, name := range w.plan.uses {
+		fmt.Fprintf(&b, "%10.0f %s\n", counted[name], name)
+	}
+	return b.String()
+}
+
+// working waits until each feature of the plan has had more work to do, and tells whether the cohort is still there.
+func (w *world) working() bool {
+	w.tb.Helper()
+	before := w.counted()
+	for deadline := time.Now().Add(patience); ; {
+		lazy := ""
+		for name, n := range w.counted() {
+			if n < before[name]+atWork {
+				lazy = fmt.Sprintf("%s has come from %v to %v", name, before[name], n)
+			}
+		}
+		if lazy == "" || time.Now().After(deadline) {
+			if lazy != "" {
+				w.tb.Errorf("a feature has too little to do for %v: %s", patience, lazy)
+			}
+			return w.lasts(0)
+		}
+		if !w.lasts(50 * time.Millisecond) { // between two looks, not in place of one
+			return false
+		}
+	}
+}
+
+// ripen waits until copies are read at the router that was started last, and so at all. It reads none before those have
+// expired that it may have made in a former life. Keys that no history has are asked for meanwhile, several at a time.
+func (w *world) ripen() {
+	w.tb.Helper()
+	last := len(w.routers) - 1
+	c := connect(w.tb, w.addrs[last])
+	var gets string
+	for i := range 40 {
+		key := fmt.Sprintf("ripe%d", i)
+		c.mustSet(w.tb, key, key)
+		gets += "get " + key + "\r\n"
+	}
+	waitFor(w.tb, "copies to be read", func() error {
+		if err := c.send(gets); err != nil {
+			w.tb.Fatal(err)
+		}
+		for range strings.Count(gets, "\n") {
+			if _, err := c.values(); err != nil {
+				w.tb.Fatal(err)
+			}
+		}
+		if w.counts(w.routers[last])[copied] == 0 {
+			return fmt.Errorf("none is made so far")
+		}
+		return nil
+	})
+}
