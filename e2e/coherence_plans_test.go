@@ -12,7 +12,8 @@ const impatient = "  timeout: 300ms\n  connect_timeout: 300ms\n"
 // unwatched are lines for routers that leave keys where they are, whatever happens to servers.
 const unwatched = "membership:\n  enabled: false\n"
 
-// What pools can have beyond that. Servers at their bounds let any read be of a copy, and keys are hot at once.
+// What pools can have beyond that. Servers at their bounds let any read be of a copy, keys are hot at once, and items are
+// near their ends from the start. What is to be renewed is asked of its home, so it goes with no copies.
 const (
 	alone    = "  coalesce: off\n  bound: {spill: none}\n" // even reads of one packet keep their order
 	spilling = "  bound: {spill: any, factor: 1, floor: 1}\n"
@@ -63,7 +64,7 @@ var plans = []plan{
 	{name: "one router with leases that shares what is in flight, faults", routers: 1, config: impatient + inflight + leases,
 		uses: []string{shared, parked}, faults: serverFaults, long: onlyGone, contract: exact},
 	{name: "one router with all that spills, servers that move, faults", routers: 1,
-		config: impatient + spilling + near + inflight + leases + renewing + quick, ttl: 25,
+		config: impatient + spilling + near + inflight + leases + quick,
 		uses: []string{shared, spilled, copied, nearHits, parked}, faults: serverFaults, long: moves, contract: exact},
 	{name: "three routers that agree, faults", routers: 3, config: impatient, gossip: true, faults: serverFaults,
 		long: fleetFaults, contract: awayLag},
@@ -72,8 +73,11 @@ var plans = []plan{
 		config: impatient + "  copies: {number: 2, answer: home}\n", uses: []string{copied, spreads, cleaned},
 		faults: serverFaults, long: onlyGone, contract: exact},
 	{name: "one router with all and copies, servers that move, faults", routers: 1, onlyLong: true,
-		config: impatient + copies + near + leases + renewing + quick, ttl: 25,
+		config: impatient + copies + near + leases + quick,
 		uses: []string{shared, copied, spreads, nearHits, parked}, faults: serverFaults, long: moves, contract: exact},
+	{name: "one router that has items renewed, faults", routers: 1, onlyLong: true, ttl: 25,
+		config: impatient + near + leases + renewing, uses: []string{shared, nearHits, parked}, faults: serverFaults, long: onlyGone,
+		contract: exact},
 	{name: "one router that holds places of items, faults", routers: 1, onlyLong: true, simple: true, ttl: 25,
 		config: impatient + leases + vivified, uses: []string{shared, parked}, faults: serverFaults, long: onlyGone, contract: exact},
 	{name: "one router that watches nothing, faults", routers: 1, onlyLong: true,

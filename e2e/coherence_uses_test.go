@@ -19,8 +19,12 @@ const (
 	pulled   = "pulled_total"
 )
 
-// atWork is how often a feature must have had work to do for it to be in use.
-const atWork = 20
+// atWork is how often a feature must have had work to do for it to be in use, and ripe how long that may take: from a
+// server that a busy machine made late no copies are read for a while.
+const (
+	atWork = 5
+	ripe   = 2 * time.Minute
+)
 
 // counts returns what a router has counted.
 func (w *world) counts(r *router) map[string]float64 {
@@ -78,7 +82,7 @@ func (w *world) uses() string {
 func (w *world) working() bool {
 	w.tb.Helper()
 	before := w.counted()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(ripe); ; {
 		lazy := ""
 		for name, n := range w.counted() {
 			if n < before[name]+atWork {
@@ -87,7 +91,7 @@ func (w *world) working() bool {
 		}
 		if lazy == "" || time.Now().After(deadline) {
 			if lazy != "" {
-				w.tb.Errorf("a feature has too little to do for %v: %s", patience, lazy)
+				w.tb.Errorf("a feature has too little to do for %v: %s", ripe, lazy)
 			}
 			return w.lasts(0)
 		}
@@ -98,29 +102,42 @@ func (w *world) working() bool {
 }
 
 // ripen waits until copies are read at the router that was started last, and so at all. It reads none before those have
-// expired that it may have made in a former life. Keys that no history has are asked for meanwhile, several at a time.
+// expired that it may have made in a former life. Keys that no history has are asked for meanwhile, several at a time,
+// when their home alone has them.
 func (w *world) ripen() {
 	w.tb.Helper()
 	last := len(w.routers) - 1
 	c := connect(w.tb, w.addrs[last])
-	var gets string
+	var touches, gets string
 	for i := range 40 {
 		key := fmt.Sprintf("ripe%d", i)
 		c.mustSet(w.tb, key, key)
+		touches += "touch " + key + " 0\r\n"
 		gets += "get " + key + "\r\n"
 	}
-	waitFor(w.tb, "copies to be read", func() error {
-		if err := c.send(gets); err != nil {
+	for deadline := time.Now().Add(ripe); w.counts(w.routers[last])[copied] == 0; {
+		if time.Now().After(deadline) {
+			w.tb.Fatalf("no copy is read for %v", ripe)
+		}
+		w.pipeline(c, touches+gets)
+	}
+}
+
+// pipeline sends requests for what is there and waits for the replies.
+func (w *world) pipeline(c *client, requests string) {
+	w.tb.Helper()
+	if err := c.send(requests); err != nil {
+		w.tb.Fatal(err)
+	}
+	for request := range strings.Lines(requests) {
+		var err error
+		if strings.HasPrefix(request, "get ") {
+			_, err = c.values()
+		} else {
+			_, err = c.line()
+		}
+		if err != nil && !failed(err) {
 			w.tb.Fatal(err)
 		}
-		for range strings.Count(gets, "\n") {
-			if _, err := c.values(); err != nil {
-				w.tb.Fatal(err)
-			}
-		}
-		if w.counts(w.routers[last])[copied] == 0 {
-			return fmt.Errorf("none is made so far")
-		}
-		return nil
-	})
+	}
 }
