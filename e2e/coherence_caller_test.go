@@ -23,6 +23,7 @@ type caller struct {
 	rng    *rand.Rand
 	cells  []*heldCell
 	simple bool // whether it only gets, sets and deletes
+	reads  int  // per cent of its requests that are gets before chance decides
 	ttl    int  // seconds that what it stores lives; 0 means for ever
 	pieces int  // names given to pieces of values so far
 
@@ -279,7 +280,7 @@ func (c *caller) metaRead(a *ask, line string) error {
 			a.cells[0].hold(word[1:], value, a.life)
 			c.log.Token(a.ops[0], word[1:])
 		case word != "k"+a.cells[0].key:
-			return fmt.Errorf("%w: mg of %s gives %q", errNonsense, a.cells[0].key, line)
+			return fmt.Errorf("%w: %v of %s by mg gives %q and %s", errNonsense, a.kind, a.cells[0].key, line, value)
 		}
 	}
 	c.found(a.ops[0], value)

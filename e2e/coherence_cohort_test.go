@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,10 +18,12 @@ import (
 type cohort struct {
 	rec     *history.Recorder
 	callers []*caller
-	life    atomic.Int64 // counts what makes cas tokens of before worthless, as the start of a server; see lives
-	moving  atomic.Bool  // whether keys may be changing their homes
-	done    atomic.Int64 // operations that were sent
 	enough  atomic.Bool  // whether that may be all
+	done    atomic.Int64 // operations that were sent
+
+	batches sync.RWMutex // held by each batch, guards what follows
+	life    int64        // counts what makes the cas tokens of before worthless, as the start of a server
+	moving  bool         // whether keys may be changing their homes
 }
 
 const (
@@ -79,16 +82,8 @@ func (h *cohort) close() {
 func (h *cohort) round(c *caller) error {
 	for sent := 0; sent < cohortRound; {
 		h.connect(c)
-		life := h.lives()
-		c.swap(life)
-		for range 1 + c.rng.IntN(cohortDepth) {
-			c.random(life)
-		}
-		n := 0
-		for _, a := range c.asks {
-			n += len(a.ops)
-		}
-		if err := c.batch(); err != nil {
+		n, err := h.batch(c)
+		if err != nil {
 			return fmt.Errorf("client %d: %w", c.log.Client(), err)
 		}
 		sent += n
@@ -97,15 +92,41 @@ func (h *cohort) round(c *caller) error {
 	return nil
 }
 
-// unsettled is the life of servers in which tokens must not be used: of two homes of a key, each counts for itself.
+// batch has a caller send some random requests at once, and returns of how many operations.
+func (h *cohort) batch(c *caller) (n int, err error) {
+	h.batches.RLock()
+	defer h.batches.RUnlock()
+	life := h.life
+	if h.moving {
+		life = unsettled
+	}
+	c.swap(life)
+	for range 1 + c.rng.IntN(cohortDepth) {
+		c.random(life)
+	}
+	for _, a := range c.asks {
+		n += len(a.ops)
+	}
+	return n, c.batch()
+}
+
+// unsettled is the life of servers in which tokens are not used: each home of a key counts for itself, and each process
+// from the start.
 const unsettled = -1
 
-// lives returns the life that servers are in: a token is good in the one that it was given in.
-func (h *cohort) lives() int64 {
-	if h.moving.Load() {
-		return unsettled
-	}
-	return h.life.Load()
+// unsettle keeps cas tokens from being used, and waits until those are answered that are on their way.
+func (h *cohort) unsettle() {
+	h.batches.Lock()
+	defer h.batches.Unlock()
+	h.moving = true
+}
+
+// settled lets tokens be used that are given from now on.
+func (h *cohort) settled() {
+	h.batches.Lock()
+	defer h.batches.Unlock()
+	h.life++
+	h.moving = false
 }
 
 // connect waits for a connection; a router that was killed needs time to start again.
@@ -139,6 +160,8 @@ func (c *caller) swap(life int64) {
 func (c *caller) random(life int64) {
 	cell := c.cells[c.rng.IntN(len(c.cells))]
 	switch {
+	case c.rng.IntN(100) < c.reads:
+		c.read(history.Get, c.meta(), life, cell)
 	case c.simple:
 		c.randomSimple(cell, life)
 	case cell.counter:
@@ -167,7 +190,6 @@ func (c *caller) randomValue(cell *heldCell, life int64) {
 	case n < 88:
 		c.change(history.Touch, c.meta(), cell, 0)
 	case cell.token == "" || cell.life != life:
-		// A token of a server's earlier life may be given again, for something else. That is memcached's way.
 		c.read(history.Gets, c.meta(), life, cell)
 	default:
 		c.write(history.Cas, cell)

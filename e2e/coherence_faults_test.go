@@ -28,21 +28,29 @@ const (
 	serverMoved   = "server taken off the list and put back"
 )
 
+// unsettling are the faults after which cas tokens of before are not used: they would be asked of another process, or of
+// another home that may have got the same value with another token.
+var unsettling = []string{serverKilled, serverGone, serverMoved}
+
 // mishap has one fault happen, somewhere and for a random time, and end.
 func (w *world) mishap(fault string) {
 	w.tb.Helper()
 	n, m := w.rng.IntN(len(w.servers)), w.rng.IntN(len(w.routers))
 	server, link, d := w.servers[n], w.links[m][n], w.duration(fault)
+	if slices.Contains(unsettling, fault) {
+		w.cohort.unsettle()
+		defer w.cohort.settled()
+		w.rests() // so that requests are on their way again
+	}
 	began := w.cohort.rec.Now()
 	switch fault {
 	case serverKilled:
 		server.Stop()
 		w.lasts(d)
 		server.Restart()
-		w.cohort.life.Add(1)
+		w.count(n)
 	case serverPaused, serverStopped, serverGone:
 		server.Pause()
-		w.cohort.life.Add(1) // it may lose its keys to others, but not before what is on its way has failed
 		w.lasts(d)
 		server.Resume()
 	case serverReset:
@@ -84,11 +92,9 @@ func (w *world) duration(fault string) time.Duration {
 	return short
 }
 
-// move takes a server off the list of all routers for a while. Cas tokens are not used meanwhile: a key has two homes in
-// this, each of which counts its own.
+// move takes a server off the list of all routers for a while.
 func (w *world) move(n int, d time.Duration) {
 	w.tb.Helper()
-	w.cohort.moving.Store(true)
 	for _, w.unlist = range []int{n, -1} {
 		before := make([]int, len(w.routers))
 		for i, r := range w.routers {
@@ -106,8 +112,6 @@ func (w *world) move(n int, d time.Duration) {
 		}
 		w.lasts(d)
 	}
-	w.cohort.life.Add(1)
-	w.cohort.moving.Store(false)
 }
 
 // reloads counts the times that the router has said that it reloaded.

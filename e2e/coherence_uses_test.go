@@ -102,8 +102,7 @@ func (w *world) working() bool {
 }
 
 // ripen waits until copies are read at the router that was started last, and so at all. It reads none before those have
-// expired that it may have made in a former life. Keys that no history has are asked for meanwhile, several at a time,
-// when their home alone has them.
+// expired that it may have made in a former life. Keys that no history has are asked for meanwhile, several at a time.
 func (w *world) ripen() {
 	w.tb.Helper()
 	last := len(w.routers) - 1
@@ -119,7 +118,8 @@ func (w *world) ripen() {
 		if time.Now().After(deadline) {
 			w.tb.Fatalf("no copy is read for %v", ripe)
 		}
-		w.pipeline(c, touches+gets)
+		w.pipeline(c, touches) // and no copy has it
+		w.pipeline(c, gets)
 	}
 }
 

@@ -42,6 +42,7 @@ type plan struct {
 	config   string                 // lines for the routers, after those of the pool
 	uses     []string               // what routers count of the features in use, which must have had work to do
 	simple   bool                   // whether clients only get, set and delete
+	reads    int                    // per cent of the requests that are gets before chance decides
 	ttl      int                    // seconds that what is stored lives; 0 means for ever
 	faults   []string               // which ones; none if empty
 	long     []string               // faults that last too long for the short form
@@ -55,6 +56,7 @@ const (
 	coherenceServers  = 4
 	coherenceCounters = 2    // of the eight keys
 	coherenceBulk     = 1500 // bytes of a large value
+	tokensApart       = 20_000
 )
 
 // newWorld starts the servers and the routers, and makes a cohort for them that has yet to run.
@@ -71,6 +73,9 @@ func newWorld(tb testing.TB, p plan, seed uint64) *world {
 	if w.plan.binary == nil {
 		w.plan.binary = raceBinary
 	}
+	for n := range w.servers {
+		w.count(n)
+	}
 	for range p.routers {
 		w.gossip = append(w.gossip, memcachedtest.Reserve(tb))
 	}
@@ -84,12 +89,28 @@ func newWorld(tb testing.TB, p plan, seed uint64) *world {
 	}
 	w.cohort = newCohort(w.addrs, keys[:values], keys[values:], seed)
 	for _, c := range w.cohort.callers {
-		c.simple, c.ttl = p.simple, p.ttl
+		c.simple, c.reads, c.ttl = p.simple, p.reads, p.ttl
 	}
 	if p.lie != nil {
 		p.lie.atWork.Store(true)
 	}
 	return w
+}
+
+// count has the cas tokens of a server that was started go on far from those of the others. Where a key has another home
+// for a while, each counts its own, and the same number would say nothing.
+func (w *world) count(n int) {
+	w.tb.Helper()
+	c := connect(w.tb, w.servers[n].Addr())
+	defer c.conn.Close()
+	c.mustSet(w.tb, "token", "0")
+	const packet = 1000
+	counts := strings.Repeat("incr token 1 noreply\r\n", packet) + "mn\r\n"
+	for range n * int(max(tokensApart, *coherenceOps/coherenceServers)) / packet {
+		if reply, err := c.do(counts); err != nil || reply != "MN" {
+			w.tb.Fatalf("counting tokens gives %q, %v", reply, err)
+		}
+	}
 }
 
 func (w *world) addRouter() {

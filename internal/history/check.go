@@ -21,6 +21,9 @@ type Contract struct {
 	// Overtake lets reads overtake each other that one client has sent without waiting for an answer. They never
 	// overtake its writes, nor are overtaken by them.
 	Overtake bool
+	// Moves says that keys may change their homes, each of which gives tokens of its own: a refused cas tells only that
+	// there was a value.
+	Moves bool
 	// Limit bounds the search in one piece of a key's history; 0 means a minute. A piece not decided by then counts as
 	// a violation.
 	Limit time.Duration
@@ -121,6 +124,9 @@ func (c *check) each(n int, do func(int)) {
 // key makes pieces of a key's operations and looks for late reads.
 func (c *check) key(ops []*Op) {
 	all := steps(ops)
+	if c.Moves {
+		settle(all)
+	}
 	exact := all
 	if c.Lag > 0 {
 		c.late(all)
@@ -135,6 +141,15 @@ func (c *check) key(ops []*Op) {
 			c.pieces = append(c.pieces, &piece{p, all, c.Overtake})
 			c.report.Longest = max(c.report.Longest, len(p))
 			c.report.Pieces++
+		}
+	}
+}
+
+// settle takes what a refused cas tells of the value from the steps.
+func settle(all []step) {
+	for i := range all {
+		if all[i].need == other {
+			all[i].need = present
 		}
 	}
 }
