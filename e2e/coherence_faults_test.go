@@ -83,7 +83,7 @@ func (w *world) duration(fault string) time.Duration {
 	short := time.Duration(10+w.rng.IntN(100)) * time.Millisecond
 	switch fault {
 	case serverStopped, linkCut:
-		return 8*short + 300*time.Millisecond
+		return 8*short + impatience
 	case serverGone, routerStopped:
 		return 30*short + 6*time.Second
 	case serverMoved:

@@ -6,8 +6,11 @@ import (
 	"cacherouter/internal/history"
 )
 
-// impatient are lines of a pool that gives servers up soon, as faults are short.
-const impatient = "  timeout: 300ms\n  connect_timeout: 300ms\n"
+// impatience is how long servers may take to answer where faults are to be short, and impatient says so to a pool.
+const (
+	impatience = 500 * time.Millisecond
+	impatient  = "  timeout: 500ms\n  connect_timeout: 500ms\n"
+)
 
 // unwatched are lines for routers that leave keys where they are, whatever happens to servers.
 const unwatched = "membership:\n  enabled: false\n"
@@ -54,16 +57,16 @@ const standstill = 500 * time.Millisecond
 // that takes, which is two timeouts.
 var (
 	nearLag = history.Contract{Lag: time.Second + standstill, Overtake: true}
-	copyLag = history.Contract{Lag: 10*time.Second + 2*300*time.Millisecond + standstill, Loose: true}
+	copyLag = history.Contract{Lag: 10*time.Second + 2*impatience + standstill, Loose: true}
 	awayLag = history.Contract{Lag: time.Minute, Loose: true}
 )
 
 // plans are the worlds in which histories are recorded.
 var plans = []plan{
 	{name: "one router", routers: 1, uses: []string{shared}, contract: still},
-	{name: "one router that spills, faults", routers: 1, config: impatient + spilling, uses: []string{spilled, copied, cleaned},
+	{name: "one router that spills, faults", routers: 1, config: impatient + spilling, uses: []string{spilled, cleaned},
 		faults: serverFaults, long: onlyGone, contract: exact},
-	{name: "one router with copies, faults", routers: 1, config: impatient + copies, uses: []string{copied, spreads, cleaned},
+	{name: "one router with copies, faults", routers: 1, config: impatient + copies, uses: []string{copied, spreads},
 		faults: serverFaults, long: onlyGone, contract: exact},
 	{name: "one router with a near cache, faults", routers: 1, reads: mostly, config: impatient + near, uses: []string{nearHits},
 		faults: serverFaults, long: onlyGone, contract: exact},
@@ -71,12 +74,12 @@ var plans = []plan{
 		uses: []string{shared, parked}, faults: serverFaults, long: onlyGone, contract: exact},
 	{name: "one router with all that spills, servers that move, faults", routers: 1, reads: mostly,
 		config: impatient + spilling + near + inflight + leases + quick,
-		uses:   []string{shared, spilled, copied, nearHits, parked}, faults: serverFaults, long: moves, contract: exact},
+		uses:   []string{shared, spilled, nearHits, parked}, faults: serverFaults, long: moves, contract: exact},
 	{name: "three routers that agree, faults", routers: 3, config: impatient, gossip: true, faults: serverFaults,
 		long: fleetFaults, contract: awayLag},
 
 	{name: "one router with copies that come later, faults", routers: 1, onlyLong: true,
-		config: impatient + "  copies: {number: 2, answer: home}\n", uses: []string{copied, spreads, cleaned},
+		config: impatient + "  copies: {number: 2, answer: home}\n", uses: []string{copied, spreads},
 		faults: serverFaults, long: onlyGone, contract: exact},
 	{name: "one router with all and copies, servers that move, faults", routers: 1, reads: mostly, onlyLong: true,
 		config: impatient + copies + near + leases + quick,
@@ -95,6 +98,6 @@ var plans = []plan{
 	{name: "three routers with copies, faults", routers: 3, onlyLong: true, config: impatient + copies + unwatched,
 		uses: []string{copied, spreads}, faults: serverFaults, contract: copyLag},
 	{name: "three routers with all that spill and agree, faults", routers: 3, reads: mostly, onlyLong: true, gossip: true,
-		config: impatient + spilling + near + inflight + leases + quick, uses: []string{shared, spilled, copied, nearHits, parked},
+		config: impatient + spilling + near + inflight + leases + quick, uses: []string{shared, spilled, nearHits, parked},
 		faults: serverFaults, long: fleetFaults, contract: awayLag},
 }

@@ -39,7 +39,7 @@ func TestCoherence(t *testing.T) {
 			} else {
 				t.Parallel()
 			}
-			if slices.Contains(p.uses, copied) {
+			if slices.Contains(p.uses, copied) || slices.Contains(p.uses, spilled) {
 				w.ripen()
 			}
 			began := time.Now()

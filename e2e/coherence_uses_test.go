@@ -19,11 +19,13 @@ const (
 	pulled   = "pulled_total"
 )
 
-// atWork is how often a feature must have had work to do for it to be in use, and ripe how long that may take: from a
-// server that a busy machine made late no copies are read for a while.
+// atWork is how often a feature must have had work to do for it to be in use. From a server that was late no copies are
+// read for a while, so after a fault this is waited for as long as recovered, and at first, when a busy machine may make
+// servers late over and over, as long as ripe.
 const (
-	atWork = 5
-	ripe   = 2 * time.Minute
+	atWork    = 5
+	recovered = 15 * time.Second
+	ripe      = 2 * time.Minute
 )
 
 // counts returns what a router has counted.
@@ -78,25 +80,30 @@ func (w *world) uses() string {
 	return b.String()
 }
 
-// working waits until each feature of the plan has had more work to do, and tells whether the cohort is still there.
-func (w *world) working() bool {
+// begins waits until all features of the plan are in use, and tells whether the cohort is still there.
+func (w *world) begins() bool {
+	w.tb.Helper()
+	lazy := w.working(ripe)
+	if lazy != "" && w.lasts(0) {
+		w.tb.Errorf("a feature has too little to do for %v: %s", ripe, lazy)
+	}
+	return w.lasts(0)
+}
+
+// working waits until each feature of the plan has had more work to do, the cohort is no longer there, or the time is
+// over, and tells which one had too little.
+func (w *world) working(limit time.Duration) (lazy string) {
 	w.tb.Helper()
 	before := w.counted()
-	for deadline := time.Now().Add(ripe); ; {
-		lazy := ""
+	for deadline := time.Now().Add(limit); ; {
+		lazy = ""
 		for name, n := range w.counted() {
 			if n < before[name]+atWork {
 				lazy = fmt.Sprintf("%s has come from %v to %v", name, before[name], n)
 			}
 		}
-		if lazy == "" || time.Now().After(deadline) {
-			if lazy != "" {
-				w.tb.Errorf("a feature has too little to do for %v: %s", ripe, lazy)
-			}
-			return w.lasts(0)
-		}
-		if !w.lasts(50 * time.Millisecond) { // between two looks, not in place of one
-			return false
+		if lazy == "" || time.Now().After(deadline) || !w.lasts(50*time.Millisecond) { // between two looks, not in place of one
+			return lazy
 		}
 	}
 }

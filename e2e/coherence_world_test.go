@@ -202,7 +202,7 @@ func (w *world) homes() string {
 
 // run has the cohort send n operations, and more until all features in use have had work to do and each of the faults
 // has happened, one at a time and in random order. Faults go on happening as long as it takes to send n, each when the
-// features are at work again, if it is patient. It returns all operations so far.
+// features are at work again if they are soon, and if it is patient. It returns all operations so far.
 func (w *world) run(n int64, faults []string, patient bool) []history.Op {
 	w.tb.Helper()
 	var err error
@@ -212,11 +212,14 @@ func (w *world) run(n int64, faults []string, patient bool) []history.Op {
 		defer close(w.over)
 		err = w.cohort.run(n)
 	}()
-	going := w.working()
+	going := w.begins()
 	for round := 0; going && len(faults) > 0 && (round == 0 || w.cohort.done.Load() < n); round++ {
 		for _, i := range w.rng.Perm(len(faults)) {
 			w.mishap(faults[i])
-			if going = w.rests() && (!patient || w.working()); !going {
+			if patient {
+				w.working(recovered)
+			}
+			if going = w.rests(); !going {
 				break
 			}
 		}
