@@ -74,7 +74,7 @@ var plans = []plan{
 		uses: []string{shared, parked}, faults: serverFaults, long: onlyGone, contract: exact},
 	{name: "one router with all that spills, servers that move, faults", routers: 1, reads: mostly,
 		config: impatient + spilling + near + inflight + leases + quick,
-		uses:   []string{shared, spilled, nearHits, parked}, faults: serverFaults, long: moves, contract: exact},
+		uses:   []string{shared, spilled, nearHits, parked}, makes: []string{pulled}, faults: serverFaults, long: moves, contract: exact},
 	{name: "three routers that agree, faults", routers: 3, config: impatient, gossip: true, faults: serverFaults,
 		long: fleetFaults, contract: awayLag},
 
@@ -83,7 +83,7 @@ var plans = []plan{
 		faults: serverFaults, long: onlyGone, contract: exact},
 	{name: "one router with all and copies, servers that move, faults", routers: 1, reads: mostly, onlyLong: true,
 		config: impatient + copies + near + leases + quick,
-		uses:   []string{shared, copied, spreads, nearHits, parked}, faults: serverFaults, long: moves, contract: exact},
+		uses:   []string{shared, copied, spreads, nearHits, parked}, makes: []string{pulled}, faults: serverFaults, long: moves, contract: exact},
 	{name: "one router that has items renewed, faults", routers: 1, reads: mostly, onlyLong: true, ttl: 25,
 		config: impatient + near + leases + renewing, uses: []string{shared, nearHits, parked}, faults: serverFaults, long: onlyGone,
 		contract: exact},

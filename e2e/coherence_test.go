@@ -48,6 +48,11 @@ func TestCoherence(t *testing.T) {
 			if len(p.faults) > 0 && len(w.events) == 0 {
 				t.Errorf("there were no faults")
 			}
+			for _, name := range p.makes {
+				if long && w.counted()[name] == 0 {
+					t.Errorf("%s is 0", name)
+				}
+			}
 			w.judge(t, history.Check(all, p.contract))
 		})
 	}

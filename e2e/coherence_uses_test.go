@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,9 @@ const (
 	ripe      = 2 * time.Minute
 )
 
+// features are all that is counted of the plan.
+func (w *world) features() []string { return slices.Concat(w.plan.uses, w.plan.makes) }
+
 // counts returns what a router has counted.
 func (w *world) counts(r *router) map[string]float64 {
 	w.tb.Helper()
@@ -47,7 +51,7 @@ func (w *world) counts(r *router) map[string]float64 {
 func (w *world) retire(n int) {
 	w.tb.Helper()
 	counts := w.counts(w.routers[n])
-	for _, name := range w.plan.uses {
+	for _, name := range w.features() {
 		w.past[name] += counts[name]
 	}
 	w.routers[n].kill()
@@ -59,7 +63,7 @@ func (w *world) counted() map[string]float64 {
 	all := make(map[string]float64)
 	for _, r := range w.routers {
 		counts := w.counts(r)
-		for _, name := range w.plan.uses {
+		for _, name := range w.features() {
 			all[name] += counts[name]
 		}
 	}
@@ -74,7 +78,7 @@ func (w *world) uses() string {
 	w.tb.Helper()
 	var b strings.Builder
 	counted := w.counted()
-	for _, name := range w.plan.uses {
+	for _, name := range w.features() {
 		fmt.Fprintf(&b, "%10.0f %s\n", counted[name], name)
 	}
 	return b.String()
@@ -97,8 +101,9 @@ func (w *world) working(limit time.Duration) (lazy string) {
 	before := w.counted()
 	for deadline := time.Now().Add(limit); ; {
 		lazy = ""
-		for name, n := range w.counted() {
-			if n < before[name]+atWork {
+		counted := w.counted()
+		for _, name := range w.plan.uses {
+			if n := counted[name]; n < before[name]+atWork {
 				lazy = fmt.Sprintf("%s has come from %v to %v", name, before[name], n)
 			}
 		}

@@ -41,6 +41,7 @@ type plan struct {
 	binary   func() (string, error) // of the routers; nil means raceBinary
 	config   string                 // lines for the routers, after those of the pool
 	uses     []string               // what routers count of the features in use, which must have had work to do
+	makes    []string               // what they count of the work that the long faults make, which there must be
 	simple   bool                   // whether clients only get, set and delete
 	reads    int                    // per cent of the requests that are gets before chance decides
 	ttl      int                    // seconds that what is stored lives; 0 means for ever
