@@ -279,6 +279,7 @@ func (c *caller) metaRead(a *ask, line string) error {
 		case word[0] == 'c':
 			a.cells[0].hold(word[1:], value, a.life)
 			c.log.Token(a.ops[0], word[1:])
+		case c.ttl > 0 && (word == "W" || word == "Z"): // the item is to be renewed, by this client or by another
 		case word != "k"+a.cells[0].key:
 			return fmt.Errorf("%w: %v of %s by mg gives %q and %s", errNonsense, a.kind, a.cells[0].key, line, value)
 		}
