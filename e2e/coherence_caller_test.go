@@ -188,6 +188,9 @@ func (c *caller) answer(a *ask) error {
 	case a.kind == history.Incr:
 		return c.counted(a, line)
 	}
+	if c.ttl > 0 && a.meta { // it may tell that the item is to be renewed
+		line = strings.TrimSuffix(strings.TrimSuffix(line, " W"), " Z")
+	}
 	outcome, known := answers[a.kind][line]
 	if !known {
 		return fmt.Errorf("%w: %v gives %q", errNonsense, a.kind, line)
@@ -279,7 +282,7 @@ func (c *caller) metaRead(a *ask, line string) error {
 		case word[0] == 'c':
 			a.cells[0].hold(word[1:], value, a.life)
 			c.log.Token(a.ops[0], word[1:])
-		case c.ttl > 0 && (word == "W" || word == "Z"): // the item is to be renewed, by this client or by another
+		case c.ttl > 0 && (word == "W" || word == "Z"): // the item is to be renewed
 		case word != "k"+a.cells[0].key:
 			return fmt.Errorf("%w: %v of %s by mg gives %q and %s", errNonsense, a.kind, a.cells[0].key, line, value)
 		}
