@@ -40,7 +40,7 @@ fuzz: ## run every fuzz target for FUZZTIME each
 	FUZZTIME=$(FUZZTIME) ./scripts/fuzz.sh
 
 coherence: ## check recorded histories of OPS operations under faults; SEED repeats one
-	$(GO) test ./e2e -run '^TestCoherence$$' -count=1 -v -timeout 2h -coherence.ops=$(OPS) $(if $(SEED),-coherence.seed=$(SEED))
+	$(GO) test ./e2e -run '^TestCoherence$$' -count=1 -v -timeout 6h -coherence.ops=$(OPS) $(if $(SEED),-coherence.seed=$(SEED))
 
 bench: ## micro-benchmarks with allocations
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -191,12 +191,13 @@ func (l *lane) setDown(down bool) {
 	}
 }
 
-// failAll fails every waiting call.
+// failAll fails every waiting call, and those that owners make of them meanwhile. Nothing of
+// them is left to be sent: the present attempt to connect may yet succeed.
 func (l *lane) failAll(f Failure) {
-	l.unsent = nil
 	for l.waiting.n > 0 {
 		l.s.fail(l.take(), f)
 	}
+	l.unsent = nil
 }
 
 // lost is called when the open connection is of no more use.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -157,14 +158,16 @@ func FuzzBinarySession(f *testing.F) {
 
 // TestRandomBinarySessions is the bounded form of FuzzBinarySession, the same in every run.
 func TestRandomBinarySessions(t *testing.T) {
-	plain := steadyBackends(t, 1)[0]
 	for _, n := range []int{1, 3} {
-		p := pair{plain, startRouter(t, steadyBackends(t, n)).addr}
-		for seed := range uint64(500) {
-			p.compareBinary(t, randomSource(seed+uint64(n)*100000, 300), seed)
-			if t.Failed() {
-				return // the first one is the one to look at
+		t.Run(fmt.Sprintf("backends=%d", n), func(t *testing.T) {
+			t.Parallel()
+			p := pair{steadyBackends(t, 1)[0], startRouter(t, steadyBackends(t, n)).addr}
+			for seed := range uint64(500) {
+				p.compareBinary(t, randomSource(seed+uint64(n)*100000, 300), seed)
+				if t.Failed() {
+					return // the first one is the one to look at
+				}
 			}
-		}
+		})
 	}
 }

@@ -22,7 +22,10 @@ type caller struct {
 	log    *history.Log
 	rng    *rand.Rand
 	cells  []*heldCell
-	pieces int // names given to pieces of values so far
+	simple bool // whether it only gets, sets and deletes
+	reads  int  // per cent of its requests that are gets before chance decides
+	ttl    int  // seconds that what it stores lives; 0 means for ever
+	pieces int  // names given to pieces of values so far
 
 	conn net.Conn // nil while there is none
 	r    *bufio.Reader
@@ -123,13 +126,13 @@ func (c *caller) store(kind history.Kind, meta bool, cell *heldCell, value strin
 	c.asks = append(c.asks, ask{kind: kind, meta: meta, ops: []int{c.log.Call(op)}})
 	switch {
 	case meta && kind == history.Cas:
-		c.out = fmt.Appendf(c.out, "ms %s %d C%s\r\n", cell.key, len(data), cell.token)
+		c.out = fmt.Appendf(c.out, "ms %s %d C%s T%d\r\n", cell.key, len(data), cell.token, c.ttl)
 	case meta:
-		c.out = fmt.Appendf(c.out, "ms %s %d %s\r\n", cell.key, len(data), modes[kind])
+		c.out = fmt.Appendf(c.out, "ms %s %d %s T%d\r\n", cell.key, len(data), modes[kind], c.ttl)
 	case kind == history.Cas:
-		c.out = fmt.Appendf(c.out, "cas %s 0 0 %d %s\r\n", cell.key, len(data), cell.token)
+		c.out = fmt.Appendf(c.out, "cas %s 0 %d %d %s\r\n", cell.key, c.ttl, len(data), cell.token)
 	default:
-		c.out = fmt.Appendf(c.out, "%v %s 0 0 %d\r\n", kind, cell.key, len(data))
+		c.out = fmt.Appendf(c.out, "%v %s 0 %d %d\r\n", kind, cell.key, c.ttl, len(data))
 	}
 	c.out = append(append(c.out, data...), "\r\n"...)
 	if kind == history.Cas {
@@ -141,20 +144,32 @@ func (c *caller) store(kind history.Kind, meta bool, cell *heldCell, value strin
 func (c *caller) change(kind history.Kind, meta bool, cell *heldCell, delta int64) {
 	op := history.Op{Kind: kind, Key: cell.key, Delta: delta}
 	c.asks = append(c.asks, ask{kind: kind, meta: meta, ops: []int{c.log.Call(op)}})
-	format := map[history.Kind]string{history.Delete: "delete %s\r\n", history.Touch: "touch %s 0\r\n", history.Incr: "incr %s %d\r\n"}
-	if meta {
-		format = map[history.Kind]string{history.Delete: "md %s\r\n", history.Touch: "mg %s T0\r\n", history.Incr: "ma %s v D%d\r\n"}
+	switch {
+	case kind == history.Incr:
+		c.count(meta, cell.key, delta)
+	case kind == history.Delete && meta:
+		c.out = fmt.Appendf(c.out, "md %s\r\n", cell.key)
+	case kind == history.Delete:
+		c.out = fmt.Appendf(c.out, "delete %s\r\n", cell.key)
+	case meta:
+		c.out = fmt.Appendf(c.out, "mg %s T%d\r\n", cell.key, c.ttl)
+	default:
+		c.out = fmt.Appendf(c.out, "touch %s %d\r\n", cell.key, c.ttl)
 	}
-	if kind != history.Incr {
-		c.out = fmt.Appendf(c.out, format[kind], cell.key)
-		return
+}
+
+// count asks to move a counter by delta.
+func (c *caller) count(meta bool, key string, delta int64) {
+	switch {
+	case meta && delta < 0:
+		c.out = fmt.Appendf(c.out, "ma %s v MD D%d\r\n", key, -delta)
+	case meta:
+		c.out = fmt.Appendf(c.out, "ma %s v D%d\r\n", key, delta)
+	case delta < 0:
+		c.out = fmt.Appendf(c.out, "decr %s %d\r\n", key, -delta)
+	default:
+		c.out = fmt.Appendf(c.out, "incr %s %d\r\n", key, delta)
 	}
-	line := format[kind]
-	if delta < 0 {
-		delta = -delta
-		line = strings.NewReplacer("incr", "decr", " v ", " v MD ").Replace(line)
-	}
-	c.out = fmt.Appendf(c.out, line, cell.key, delta)
 }
 
 // answer reads the reply to a request and records what it says.
@@ -172,6 +187,9 @@ func (c *caller) answer(a *ask) error {
 		return c.textRead(a, line)
 	case a.kind == history.Incr:
 		return c.counted(a, line)
+	}
+	if c.ttl > 0 && a.meta { // it may tell that the item is to be renewed
+		line = strings.TrimSuffix(strings.TrimSuffix(line, " W"), " Z")
 	}
 	outcome, known := answers[a.kind][line]
 	if !known {
@@ -264,16 +282,20 @@ func (c *caller) metaRead(a *ask, line string) error {
 		case word[0] == 'c':
 			a.cells[0].hold(word[1:], value, a.life)
 			c.log.Token(a.ops[0], word[1:])
+		case c.ttl > 0 && (word == "W" || word == "Z"): // the item is to be renewed
 		case word != "k"+a.cells[0].key:
-			return fmt.Errorf("%w: mg of %s gives %q", errNonsense, a.cells[0].key, line)
+			return fmt.Errorf("%w: %v of %s by mg gives %q and %s", errNonsense, a.kind, a.cells[0].key, line, value)
 		}
 	}
 	c.found(a.ops[0], value)
 	return nil
 }
 
+// hold keeps a token, unless tokens are worth nothing now.
 func (h *heldCell) hold(token, value string, life int64) {
-	h.token, h.value, h.life = token, value, life
+	if life != unsettled {
+		h.token, h.value, h.life = token, value, life
+	}
 }
 
 // counted reads the rest of a reply to incr, decr or ma.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,9 +18,12 @@ import (
 type cohort struct {
 	rec     *history.Recorder
 	callers []*caller
-	life    atomic.Int64 // counts the starts of servers, whose cas tokens begin anew
-	done    atomic.Int64 // operations that were sent
 	enough  atomic.Bool  // whether that may be all
+	done    atomic.Int64 // operations that were sent
+
+	batches sync.RWMutex // held by each batch, guards what follows
+	life    int64        // counts what makes the cas tokens of before worthless, as the start of a server
+	moving  bool         // whether keys may be changing their homes
 }
 
 const (
@@ -78,22 +82,51 @@ func (h *cohort) close() {
 func (h *cohort) round(c *caller) error {
 	for sent := 0; sent < cohortRound; {
 		h.connect(c)
-		life := h.life.Load()
-		c.swap(life)
-		for range 1 + c.rng.IntN(cohortDepth) {
-			c.random(life)
-		}
-		n := 0
-		for _, a := range c.asks {
-			n += len(a.ops)
-		}
-		if err := c.batch(); err != nil {
+		n, err := h.batch(c)
+		if err != nil {
 			return fmt.Errorf("client %d: %w", c.log.Client(), err)
 		}
 		sent += n
 		h.done.Add(int64(n))
 	}
 	return nil
+}
+
+// batch has a caller send some random requests at once, and returns of how many operations.
+func (h *cohort) batch(c *caller) (n int, err error) {
+	h.batches.RLock()
+	defer h.batches.RUnlock()
+	life := h.life
+	if h.moving {
+		life = unsettled
+	}
+	c.swap(life)
+	for range 1 + c.rng.IntN(cohortDepth) {
+		c.random(life)
+	}
+	for _, a := range c.asks {
+		n += len(a.ops)
+	}
+	return n, c.batch()
+}
+
+// unsettled is the life of servers in which tokens are not used: each home of a key counts for itself, and each process
+// from the start.
+const unsettled = -1
+
+// unsettle keeps cas tokens from being used, and waits until those are answered that are on their way.
+func (h *cohort) unsettle() {
+	h.batches.Lock()
+	defer h.batches.Unlock()
+	h.moving = true
+}
+
+// settled lets tokens be used that are given from now on.
+func (h *cohort) settled() {
+	h.batches.Lock()
+	defer h.batches.Unlock()
+	h.life++
+	h.moving = false
 }
 
 // connect waits for a connection; a router that was killed needs time to start again.
@@ -116,7 +149,7 @@ func (h *cohort) settle(c *caller) error {
 // swap begins the batch with a cas for a token that the last one brought, before it is too old.
 func (c *caller) swap(life int64) {
 	for _, cell := range c.cells {
-		if cell.token != "" && cell.life == life && c.rng.IntN(3) == 0 {
+		if !c.simple && cell.token != "" && cell.life == life && c.rng.IntN(3) == 0 {
 			c.write(history.Cas, cell)
 			return
 		}
@@ -126,10 +159,19 @@ func (c *caller) swap(life int64) {
 // random adds a random request to the batch: for a counter most often a count, for others a read.
 func (c *caller) random(life int64) {
 	cell := c.cells[c.rng.IntN(len(c.cells))]
-	if cell.counter {
+	switch {
+	case c.rng.IntN(100) < c.reads:
+		c.read(history.Get, c.meta(), life, cell)
+	case c.simple:
+		c.randomSimple(cell, life)
+	case cell.counter:
 		c.randomCount(cell, life)
-		return
+	default:
+		c.randomValue(cell, life)
 	}
+}
+
+func (c *caller) randomValue(cell *heldCell, life int64) {
 	switch n := c.rng.IntN(100); {
 	case n < 30:
 		c.read(history.Get, c.meta(), life, cell)
@@ -148,7 +190,6 @@ func (c *caller) random(life int64) {
 	case n < 88:
 		c.change(history.Touch, c.meta(), cell, 0)
 	case cell.token == "" || cell.life != life:
-		// A token of a server's earlier life may be given again, for something else. That is memcached's way.
 		c.read(history.Gets, c.meta(), life, cell)
 	default:
 		c.write(history.Cas, cell)
@@ -172,6 +213,21 @@ func (c *caller) randomCount(cell *heldCell, life int64) {
 	}
 }
 
+func (c *caller) randomSimple(cell *heldCell, life int64) {
+	switch n := c.rng.IntN(100); {
+	case n < 50:
+		c.read(history.Get, false, life, cell)
+	case n < 60:
+		c.read(history.Gets, false, life, cell)
+	case n < 65:
+		c.several(life)
+	case n < 85:
+		c.write(history.Set, cell)
+	default:
+		c.change(history.Delete, false, cell, 0)
+	}
+}
+
 // several reads some keys at once.
 func (c *caller) several(life int64) {
 	var cells []*heldCell
@@ -185,7 +241,8 @@ func (c *caller) several(life int64) {
 	}
 }
 
-func (c *caller) meta() bool { return c.rng.IntN(2) == 0 }
+// meta chooses the protocol. The simple way is classic.
+func (c *caller) meta() bool { return !c.simple && c.rng.IntN(2) == 0 }
 
 // write stores something that nobody else writes. One value in thirty is large enough for a server's other connection.
 func (c *caller) write(kind history.Kind, cell *heldCell) {

@@ -5,11 +5,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // The faults that may happen to a world. Times are shorter or longer than requests may take; a server that is gone is
-// away for long enough that its keys are moved, if that is what the routers do.
+// away for long enough that its keys are moved, if that is what the routers do, and one that is off the list has its
+// keys handed over to the others and back.
 const (
 	serverKilled  = "server killed and restarted"
 	serverPaused  = "server stopped for less than the timeout"
@@ -20,20 +22,33 @@ const (
 	linkPaused    = "router cut off from a server for less than the timeout"
 	linkCut       = "router cut off from a server for longer than the timeout"
 	routerKilled  = "router killed and restarted"
+	routerPaused  = "router stopped for less than the timeout"
+	routerStopped = "router stopped until the others give it up"
+	routerCut     = "router cut off from the others"
+	serverMoved   = "server taken off the list and put back"
 )
+
+// unsettling are the faults after which cas tokens of before are not used: they would be asked of another process, or of
+// another home that may have got the same value with another token.
+var unsettling = []string{serverKilled, serverGone, serverMoved}
 
 // mishap has one fault happen, somewhere and for a random time, and end.
 func (w *world) mishap(fault string) {
 	w.tb.Helper()
 	n, m := w.rng.IntN(len(w.servers)), w.rng.IntN(len(w.routers))
 	server, link, d := w.servers[n], w.links[m][n], w.duration(fault)
+	if slices.Contains(unsettling, fault) {
+		w.cohort.unsettle()
+		defer w.cohort.settled()
+		w.rests() // so that requests are on their way again
+	}
 	began := w.cohort.rec.Now()
 	switch fault {
 	case serverKilled:
 		server.Stop()
 		w.lasts(d)
 		server.Restart()
-		w.cohort.life.Add(1)
+		w.count(n)
 	case serverPaused, serverStopped, serverGone:
 		server.Pause()
 		w.lasts(d)
@@ -49,8 +64,16 @@ func (w *world) mishap(fault string) {
 		w.lasts(d)
 		link.heal()
 	case routerKilled:
-		w.routers[m].kill()
+		w.retire(m)
 		w.startRouter(m)
+	case routerPaused, routerStopped:
+		w.routers[m].signal(syscall.SIGSTOP)
+		w.lasts(d)
+		w.routers[m].signal(syscall.SIGCONT)
+	case routerCut:
+		w.cutOff(m)
+	case serverMoved:
+		w.move(n, d)
 	}
 	w.happened(fault, fmt.Sprintf("server %d, router %d", n, m), began)
 }
@@ -60,12 +83,39 @@ func (w *world) duration(fault string) time.Duration {
 	short := time.Duration(10+w.rng.IntN(100)) * time.Millisecond
 	switch fault {
 	case serverStopped, linkCut:
-		return 8*short + 300*time.Millisecond
-	case serverGone:
+		return 8*short + impatience
+	case serverGone, routerStopped:
 		return 30*short + 6*time.Second
+	case serverMoved:
+		return 30 * short
 	}
 	return short
 }
+
+// move takes a server off the list of all routers for a while.
+func (w *world) move(n int, d time.Duration) {
+	w.tb.Helper()
+	for _, w.unlist = range []int{n, -1} {
+		before := make([]int, len(w.routers))
+		for i, r := range w.routers {
+			w.configure(i)
+			before[i] = r.reloads()
+			r.signal(syscall.SIGHUP)
+		}
+		for i, r := range w.routers {
+			waitFor(w.tb, "the routers to take over the list", func() error {
+				if got := r.reloads(); got == before[i] {
+					return fmt.Errorf("%d reloads so far", got)
+				}
+				return nil
+			})
+		}
+		w.lasts(d)
+	}
+}
+
+// reloads counts the times that the router has said that it reloaded.
+func (r *router) reloads() int { return strings.Count(r.log.String(), "msg=reloaded") }
 
 // happened notes a fault that is over.
 func (w *world) happened(fault, where string, began time.Duration) {

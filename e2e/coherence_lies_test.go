@@ -49,8 +49,9 @@ var lies = []struct {
 func TestCoherenceFindsLies(t *testing.T) {
 	for i := range lies {
 		t.Run(lies[i].name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, plan{routers: 1, lie: &lies[i].lie}, 1)
-			report := history.Check(w.run(4000, nil), history.Contract{})
+			report := history.Check(w.run(4000, nil, false), history.Contract{})
 			if len(report.Violations) == 0 {
 				t.Fatal("the check found nothing")
 			}

@@ -22,9 +22,12 @@ type world struct {
 	rng     *rand.Rand // of the schedule of faults
 	servers []*memcachedtest.Server
 	links   [][]*link // of each router, to each server
-	configs []string  // of each router: its file
+	plan    plan
+	configs []string // of each router: its file
+	unlist  int      // the server that the configurations leave out; -1 for none
 	routers []*router
-	addrs   []string // of each router, also while it is down
+	past    map[string]float64 // what routers had counted that have ended since
+	addrs   []string           // of each router, also while it is down
 	cohort  *cohort
 	gossip  []string      // addresses for it, if the routers talk
 	events  []string      // the faults that happened, with times as in the history
@@ -35,18 +38,26 @@ type world struct {
 type plan struct {
 	name     string
 	routers  int
-	config   string   // lines for the routers, after those of the pool
-	faults   []string // which ones; none if empty
-	long     []string // faults that last too long for the short form
-	onlyLong bool     // whether the short form leaves it all out
-	gossip   bool     // between the routers
-	lie      *forger  // of what servers are asked; nil for none
+	binary   func() (string, error) // of the routers; nil means raceBinary
+	config   string                 // lines for the routers, after those of the pool
+	uses     []string               // what routers count of the features in use, which must have had work to do
+	makes    []string               // what they count of the work that the long faults make, which there must be
+	simple   bool                   // whether clients only get, set and delete
+	reads    int                    // per cent of the requests that are gets before chance decides
+	ttl      int                    // seconds that what is stored lives; 0 means for ever
+	faults   []string               // which ones; none if empty
+	long     []string               // faults that last too long for the short form
+	onlyLong bool                   // whether the short form leaves it all out
+	gossip   bool                   // between the routers
+	lie      *forger                // of what servers are asked; nil for none
 	contract history.Contract
 }
 
 const (
-	coherenceServers = 4
-	coherenceBulk    = 1500 // bytes of a large value
+	coherenceServers  = 4
+	coherenceCounters = 2    // of the eight keys
+	coherenceBulk     = 1500 // bytes of a large value
+	tokensApart       = 20_000
 )
 
 // newWorld starts the servers and the routers, and makes a cohort for them that has yet to run.
@@ -56,62 +67,100 @@ func newWorld(tb testing.TB, p plan, seed uint64) *world {
 		tb:      tb,
 		rng:     rand.New(rand.NewPCG(seed, 1<<32)),
 		servers: memcachedtest.StartN(tb, coherenceServers),
-		over:    make(chan struct{}),
+		plan:    p,
+		unlist:  -1,
+		past:    make(map[string]float64),
+	}
+	if w.plan.binary == nil {
+		w.plan.binary = raceBinary
+	}
+	for n := range w.servers {
+		w.count(n)
 	}
 	for range p.routers {
 		w.gossip = append(w.gossip, memcachedtest.Reserve(tb))
 	}
 	for range p.routers {
-		w.addRouter(p)
+		w.addRouter()
 	}
 	keys := w.keys()
-	w.cohort = newCohort(w.addrs, keys[:6], keys[6:], seed)
+	values := len(keys) - coherenceCounters
+	if p.simple {
+		values = len(keys)
+	}
+	w.cohort = newCohort(w.addrs, keys[:values], keys[values:], seed)
+	for _, c := range w.cohort.callers {
+		c.simple, c.reads, c.ttl = p.simple, p.reads, p.ttl
+	}
 	if p.lie != nil {
 		p.lie.atWork.Store(true)
 	}
 	return w
 }
 
-func (w *world) addRouter(p plan) {
+// count has the cas tokens of a server that was started go on far from those of the others. Where a key has another home
+// for a while, each counts its own, and the same number would say nothing.
+func (w *world) count(n int) {
 	w.tb.Helper()
-	var links []*link
-	var backends []string
-	for i, server := range w.servers {
-		l := startLink(w.tb, server.Addr(), p.lie)
-		links = append(links, l)
-		backends = append(backends, fmt.Sprintf("server%d=%s", i, l.addr))
+	c := connect(w.tb, w.servers[n].Addr())
+	defer c.conn.Close()
+	c.mustSet(w.tb, "token", "0")
+	const packet = 1000
+	counts := strings.Repeat("incr token 1 noreply\r\n", packet) + "mn\r\n"
+	for range n * int(max(tokensApart, *coherenceOps/coherenceServers)) / packet {
+		if reply, err := c.do(counts); err != nil || reply != "MN" {
+			w.tb.Fatalf("counting tokens gives %q, %v", reply, err)
+		}
 	}
-	w.links = append(w.links, links)
-	w.configs = append(w.configs, w.config(p, backends))
-	w.addrs = append(w.addrs, memcachedtest.Reserve(w.tb))
-	w.routers = append(w.routers, nil)
-	w.startRouter(len(w.routers) - 1)
 }
 
-// config writes the configuration of the next router. Large values begin early, so that they travel on the other
-// connection to a server.
-func (w *world) config(p plan, backends []string) string {
+func (w *world) addRouter() {
 	w.tb.Helper()
-	text := fmt.Sprintf("pool:\n  servers: [%s]\n  bulk_size: 1024\n%s", strings.Join(backends, ", "), p.config)
-	if p.gossip {
-		text += fmt.Sprintf("gossip:\n  bind: %s\n  join: [%s]\n", w.gossip[len(w.configs)], strings.Join(w.gossip, ", "))
+	var links []*link
+	for _, server := range w.servers {
+		links = append(links, startLink(w.tb, server.Addr(), w.plan.lie))
 	}
-	path := filepath.Join(w.tb.TempDir(), "cacherouter.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	w.links = append(w.links, links)
+	w.configs = append(w.configs, filepath.Join(w.tb.TempDir(), "cacherouter.yaml"))
+	w.addrs = append(w.addrs, memcachedtest.Reserve(w.tb))
+	w.routers = append(w.routers, nil)
+	n := len(w.routers) - 1
+	w.configure(n)
+	w.startRouter(n)
+}
+
+// configure writes the configuration of a router. Large values begin early, so that they travel on the other
+// connection to a server.
+func (w *world) configure(n int) {
+	w.tb.Helper()
+	var servers []string
+	for i, l := range w.links[n] {
+		if i != w.unlist {
+			servers = append(servers, fmt.Sprintf("server%d=%s", i, l.addr))
+		}
+	}
+	text := fmt.Sprintf("pool:\n  servers: [%s]\n  bulk_size: 1024\n%s", strings.Join(servers, ", "), w.plan.config)
+	if w.plan.gossip {
+		text += fmt.Sprintf("gossip:\n  bind: %s\n  join: [%s]\n", w.gossip[n], strings.Join(w.gossip, ", "))
+	}
+	if err := os.WriteFile(w.configs[n], []byte(text), 0o644); err != nil {
 		w.tb.Fatal(err)
 	}
-	return path
 }
 
 func (w *world) startRouter(n int) {
 	w.tb.Helper()
-	w.routers[n] = startServe(w.tb, raceBinary, "--listen", w.addrs[n], "--loops", "2", "--config", w.configs[n])
+	cmd := prepare(w.tb, w.plan.binary, slices.Concat(serveArgs, []string{"--listen", w.addrs[n], "--loops", "2", "--config", w.configs[n]})...)
+	if canCut() {
+		inGroup(cmd, n)
+	}
+	w.routers[n] = serve(w.tb, cmd)
 }
 
 // keys returns eight keys, two of each server, the homes in turn.
 func (w *world) keys() []string {
 	w.tb.Helper()
-	path, err := raceBinary()
+	path, err := w.plan.binary()
 	if err != nil {
 		w.tb.Fatal(err)
 	}
@@ -152,20 +201,27 @@ func (w *world) homes() string {
 	return b.String()
 }
 
-// run has the cohort send n operations, and more until each of the faults has happened, one at a time and in random
-// order. They go on happening as long as it takes to send n. It returns all operations.
-func (w *world) run(n int64, faults []string) []history.Op {
+// run has the cohort send n operations, and more until all features in use have had work to do and each of the faults
+// has happened, one at a time and in random order. Faults go on happening as long as it takes to send n, each when the
+// features are at work again if they are soon, and if it is patient. It returns all operations so far.
+func (w *world) run(n int64, faults []string, patient bool) []history.Op {
 	w.tb.Helper()
 	var err error
+	w.over = make(chan struct{})
+	w.cohort.enough.Store(false)
 	go func() {
 		defer close(w.over)
 		err = w.cohort.run(n)
 	}()
-	for round := 0; len(faults) > 0 && (round == 0 || w.cohort.done.Load() < n); round++ {
+	going := w.begins()
+	for round := 0; going && len(faults) > 0 && (round == 0 || w.cohort.done.Load() < n); round++ {
 		for _, i := range w.rng.Perm(len(faults)) {
 			w.mishap(faults[i])
-			if !w.lasts(time.Duration(20+w.rng.IntN(200)) * time.Millisecond) {
-				w.tb.Fatal(err)
+			if patient {
+				w.working(recovered)
+			}
+			if going = w.rests(); !going {
+				break
 			}
 		}
 	}
@@ -176,6 +232,9 @@ func (w *world) run(n int64, faults []string) []history.Op {
 	}
 	return w.cohort.rec.Ops()
 }
+
+// rests waits for a while between two faults, and tells whether the cohort is still at work.
+func (w *world) rests() bool { return w.lasts(time.Duration(20+w.rng.IntN(200)) * time.Millisecond) }
 
 // lasts waits for a while, and tells whether the cohort is still at work. It is not if something was wrong.
 func (w *world) lasts(d time.Duration) bool {

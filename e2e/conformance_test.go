@@ -44,6 +44,7 @@ var shapes = []struct {
 func eachShape(t *testing.T, run func(t *testing.T, addr string)) {
 	for _, s := range shapes {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			args, path := s.args, ""
 			if s.unix {
 				path = "unix:" + filepath.Join(t.TempDir(), "router.sock")
@@ -86,8 +87,9 @@ func TestConversationsMatchMemcached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, behind := steadyBackends(t, 1)[0], release(t)
+	behind := release(t)
 	eachShape(t, func(t *testing.T, addr string) {
+		plain := steadyBackends(t, 1)[0]
 		for _, c := range conversations {
 			t.Run(c.Name, func(t *testing.T) {
 				if !conformance.Holds(c.Variants, behind) {

@@ -47,6 +47,7 @@ func FuzzSession(f *testing.F) {
 func TestRandomSessions(t *testing.T) {
 	f := func(engine string, first, n uint64) {
 		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
 			p := startPair(t, "--engine", engine)
 			for seed := first; seed < first+n && !t.Failed(); seed++ {
 				p.compare(t, randomSource(seed, 400), seed)

@@ -168,6 +168,7 @@ func (r *router) has(server, status string) func() error {
 }
 
 func TestKilledServerFailsOverAndReturns(t *testing.T) {
+	t.Parallel()
 	servers := memcachedtest.StartN(t, 3)
 	r := startWatching(t, pool(servers))
 	v := &versions{t: t, c: connect(t, r.addr)}
@@ -193,6 +194,7 @@ func TestKilledServerFailsOverAndReturns(t *testing.T) {
 
 // A server that stands still keeps what it had, and must not show it again.
 func TestStoppedServerReturnsWithoutOldValues(t *testing.T) {
+	t.Parallel()
 	servers := memcachedtest.StartN(t, 3)
 	r := startWatching(t, pool(servers, "  timeout: 300ms", "  connect_timeout: 300ms"))
 	v := &versions{t: t, c: connect(t, r.addr)}
@@ -205,6 +207,7 @@ func TestStoppedServerReturnsWithoutOldValues(t *testing.T) {
 }
 
 func TestReadyNeedsAUsableServer(t *testing.T) {
+	t.Parallel()
 	servers := memcachedtest.StartN(t, 2)
 	r := startWatching(t, pool(servers))
 	r.waitHTTP("/readyz", 200)
@@ -240,6 +243,7 @@ func startFleet(t *testing.T, n int, text string) (routers []*router) {
 }
 
 func TestRoutersAgree(t *testing.T) {
+	t.Parallel()
 	servers := memcachedtest.StartN(t, 3)
 	routers := startFleet(t, 3, pool(servers))
 	servers[2].Stop()
@@ -282,6 +286,7 @@ func (r *router) command(args ...string) (string, error) {
 }
 
 func TestDrainedServerCanBeStopped(t *testing.T) {
+	t.Parallel()
 	servers := memcachedtest.StartN(t, 3)
 	routers := startFleet(t, 2, pool(servers))
 	r := routers[0]
@@ -322,6 +327,7 @@ func TestDrainedServerCanBeStopped(t *testing.T) {
 
 // A server that is added begins with what the others held.
 func TestAddedServerIsWarm(t *testing.T) {
+	t.Parallel()
 	servers := memcachedtest.StartN(t, 3)
 	list := filepath.Join(t.TempDir(), "servers")
 	write := func(n int) {

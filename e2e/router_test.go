@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -77,9 +78,18 @@ func startRouter(tb testing.TB, backends []string, args ...string) *router {
 // startServe runs `cacherouter serve` with exactly the arguments given besides --admin.
 func startServe(tb testing.TB, binary func() (string, error), args ...string) *router {
 	tb.Helper()
-	r := startCommand(tb, binary, append([]string{"serve", "--admin", "127.0.0.1:0"}, args...)...)
+	return serve(tb, prepare(tb, binary, slices.Concat(serveArgs, args)...))
+}
+
+// serveArgs are those that every router has.
+var serveArgs = []string{"serve", "--admin", "127.0.0.1:0"}
+
+// serve starts a router and waits until it serves.
+func serve(tb testing.TB, cmd *exec.Cmd) *router {
+	tb.Helper()
+	r := start(tb, cmd)
 	r.admin = r.waitLog(`msg="admin listening".* addr=(\S+)`)
-	if strings.Contains(strings.Join(args, " "), "--listen 127.0.0.1:") {
+	if strings.Contains(strings.Join(cmd.Args, " "), "--listen 127.0.0.1:") {
 		r.addr = r.waitLog(listeningTCP)
 	}
 	return r
@@ -91,12 +101,23 @@ const listeningTCP = `msg=listening .*network=tcp addr=(\S+)`
 // startCommand runs the binary with the arguments and does not wait for anything.
 func startCommand(tb testing.TB, binary func() (string, error), args ...string) *router {
 	tb.Helper()
+	return start(tb, prepare(tb, binary, args...))
+}
+
+// prepare returns the command that runs the binary with the arguments.
+func prepare(tb testing.TB, binary func() (string, error), args ...string) *exec.Cmd {
+	tb.Helper()
 	path, err := binary()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &router{tb: tb, done: make(chan struct{})}
-	r.cmd = exec.Command(path, args...)
+	return exec.Command(path, args...)
+}
+
+// start starts a command that is a router.
+func start(tb testing.TB, cmd *exec.Cmd) *router {
+	tb.Helper()
+	r := &router{tb: tb, cmd: cmd, done: make(chan struct{})}
 	r.cmd.Stdout, r.cmd.Stderr = &r.log, &r.log
 	r.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=20") // a second by default, at the end of every router
 	if err := r.cmd.Start(); err != nil {

@@ -45,6 +45,7 @@ func startAgent(t *testing.T, name, addr, join string, keys keyring) *router {
 // A router that knows no server waits for an agent to announce one, follows those that come
 // later, and takes over other keys while it runs; without the key an agent is not heard.
 func TestAgentsAnnounceServers(t *testing.T) {
+	t.Parallel()
 	servers := memcachedtest.StartN(t, 3)
 	gossip := memcachedtest.Reserve(t)
 	keys := newKeyring(t, "a")
@@ -78,6 +79,7 @@ func logged(r *router, line string) error {
 // Clients that ask for the nodes are told of the routers that are there, and no more of one
 // that drains.
 func TestRoutersAreDiscovered(t *testing.T) {
+	t.Parallel()
 	servers := memcachedtest.StartN(t, 1)
 	gossip := []string{memcachedtest.Reserve(t), memcachedtest.Reserve(t)}
 	clients := []string{memcachedtest.Reserve(t), memcachedtest.Reserve(t)}

@@ -136,8 +136,8 @@ type Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Dial connects to an address ("host:port", or "unix:" and a path). It calls done on the
 // loop's goroutine with the connection, whose handler h has made, or with an error. The
-// returned function gives up; done then gets an error. Once the loop has ended done is
-// not called.
+// returned function gives up; done then gets an error, unless it is too late for that and the
+// connection is on its way. Once the loop has ended done is not called.
 func (l *Loop) Dial(address string, timeout time.Duration, dial Dialer, h func(*Conn) Handler, done func(*Conn, error)) (cancel func()) {
 	ctx, cancel := context.WithTimeout(l.dials, timeout)
 	if dial == nil {

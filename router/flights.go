@@ -111,7 +111,7 @@ func (q *request) takeOff(f *flight) {
 	case f.Call.renews:
 		w.asked, q.sent = q.askToRenew(w.asked[:0], parts), memproto.MetaGet
 		asked, q.stray().homely = w.asked, true // only one server may choose
-	case f.Len() == 1:
+	case f.Len() == 1 && first.parts == parts: // nobody wanted more who is gone
 		f.Call.own, q.sent = first, first.verb
 		asked = first.words()
 	default:
@@ -147,7 +147,7 @@ func (q *request) land(b []byte) {
 	if next := w.flights.Landed(f, w.now()); next != nil {
 		w.lead(next)
 	}
-	if f.Len() > 1 || l.own == nil {
+	if f.Len() > 1 || f.First() != l.own {
 		l.found, l.ok = memproto.ParseFound(b)
 	}
 	for who, more := w.flights.Pop(f); more; who, more = w.flights.Pop(f) {

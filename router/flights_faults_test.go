@@ -41,6 +41,29 @@ func TestClientsLeaveFlights(t *testing.T) {
 	stays.want(hit("k", "2") + "END\r\n")
 }
 
+// A get that joined a flight which is in the words of another gets its own reply, also when
+// the other could wait no longer.
+func TestFlightOutlivesWhoseWordsItIsIn(t *testing.T) {
+	const limit = 2 * time.Second
+	f := listen(t)
+	r := start(t, router.Config{Coalesce: &coalesce.Config{Mode: coalesce.Inflight, MaxAge: time.Hour}, Timeout: limit}, f.addr())
+	leads, own, joins := dial(t, r.addr), dial(t, r.addr), dial(t, r.addr)
+	leads.send("get k\r\n")
+	f.accept().want("get k\r\n")
+	<-time.After(limit / 2) // so much longer may the next one wait
+	own.send("mg k v O1\r\n")
+	leads.want("SERVER_ERROR backend timeout\r\n")
+	s := f.accept()
+	s.want("mg k v O1\r\n")
+	joins.send("mg k v O2\r\n")
+	own.want("SERVER_ERROR backend timeout\r\n")
+	s.send("VA 1 O1\r\n1\r\n")
+	joins.want("VA 1 O2\r\n1\r\n")
+	if s := r.total().Flights; s.Joined != 1 || s.Expired != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // When a server hangs each get fails at its own deadline, whatever flight it waits for, and
 // what was on its way does no harm later.
 func TestServerHangsUnderFlights(t *testing.T) {

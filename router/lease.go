@@ -29,6 +29,9 @@ func (q *request) mayLease() bool {
 // lease decides what is done about a miss, and reports whether it is not to be shown.
 func (q *request) lease() bool {
 	w, s, l := q.w, q.session, q.w.r.leases
+	if q.outrun {
+		return false
+	}
 	now := w.now()
 	if s.parked == 0 { // from the first one on, all that are parked together
 		s.parkedBy = now + l.patience
@@ -109,10 +112,21 @@ func (q *request) unpark(reread bool) {
 	switch {
 	case q.session == nil:
 		q.w.recycle(q)
-	case reread:
+	case reread && !q.outrun:
 		q.restart()
 	default:
 		q.show(q.w.missReply(q.verb, q.own))
+	}
+}
+
+// outrun notes that the client writes a key that it has asked for before. Asked once more
+// those gets would find what they come before, so those that miss are shown it.
+func (s *session) outrun(write *request) {
+	for q := s.head; q != nil && q != write; q = q.next {
+		q.outrun = q.outrun || q.hash == write.hash
+	}
+	for _, q := range s.loose {
+		q.outrun = q.outrun || q.hash == write.hash
 	}
 }
 

@@ -145,6 +145,41 @@ func TestWritesOfALeasedKey(t *testing.T) {
 	}
 }
 
+// A get that waits is not answered by what its own client has written after it, be they sent
+// together or one when the other waits already.
+func TestParkedGetsAndTheirClientsWrites(t *testing.T) {
+	for _, c := range []struct{ gets, write, replies string }{
+		{"get k\r\n", set("k", "v") + "get k\r\n", "END\r\nSTORED\r\n" + hit("k", "v") + "END\r\n"},
+		{"get k\r\nmg k v\r\n", set("k", "v"), "END\r\nEN\r\nSTORED\r\n"},
+		{"mg k v O1\r\n", "ms k 1 O2\r\nv\r\n", "HD O2\r\nEN O1\r\n"}, // may come in any order
+	} {
+		r := startLeasing(t, 2, coalesce.LeaseConfig{Duration: time.Hour}, patience)
+		holder, waits := dial(t, r.addr), dial(t, r.addr)
+		for _, together := range []bool{true, false} {
+			holder.ask("delete k\r\nget k\r\n", "") // whose lease it is now
+			holder.lines("END")
+			if together {
+				waits.send(c.gets + c.write)
+			} else {
+				waits.send(c.gets)
+				r.waiting(strings.Count(c.gets, "\n"))
+				waits.send(c.write)
+			}
+			var got []string
+			for range strings.Count(c.replies, "\n") {
+				got = append(got, waits.line()+"\r\n")
+			}
+			if strings.Contains(c.gets, "O1") {
+				slices.Sort(got)
+				slices.Reverse(got)
+			}
+			if replies := strings.Join(got, ""); replies != c.replies {
+				t.Errorf("%q and then %q are answered %q, together %v", c.gets, c.write, replies, together)
+			}
+		}
+	}
+}
+
 // A get that waits holds its place in a classic pipeline, and nothing up where replies can
 // be told apart.
 func TestParkedGetsAndPipelines(t *testing.T) {

@@ -43,6 +43,7 @@ type state struct {
 	repeatable bool
 	adds       bool // stores only if the item is not there
 	strayed    bool // detour is not the zero value
+	outrun     bool // its client has written the key since; only where there are leases
 
 	// Of a write.
 	began   bool      // the epochs know of it

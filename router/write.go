@@ -14,6 +14,9 @@ import (
 func (q *request) write(raw []byte) {
 	w := q.w
 	w.seal(q.hash, q.key)
+	if w.r.leases != nil && q.session != nil {
+		q.session.outrun(q)
+	}
 	picks := w.pick(q.hash)
 	rank := 0
 	if !w.plain {

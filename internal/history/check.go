@@ -21,6 +21,12 @@ type Contract struct {
 	// Overtake lets reads overtake each other that one client has sent without waiting for an answer. They never
 	// overtake its writes, nor are overtaken by them.
 	Overtake bool
+	// Moves says that keys may change their homes, each of which gives tokens of its own: a refused cas tells only that
+	// there was a value.
+	Moves bool
+	// Places says that there may be something where there is no value, as what keeps the place of a missing item: a
+	// delete that found something does not tell that there was a value.
+	Places bool
 	// Limit bounds the search in one piece of a key's history; 0 means a minute. A piece not decided by then counts as
 	// a violation.
 	Limit time.Duration
@@ -121,6 +127,7 @@ func (c *check) each(n int, do func(int)) {
 // key makes pieces of a key's operations and looks for late reads.
 func (c *check) key(ops []*Op) {
 	all := steps(ops)
+	c.doubt(all)
 	exact := all
 	if c.Lag > 0 {
 		c.late(all)
@@ -135,6 +142,19 @@ func (c *check) key(ops []*Op) {
 			c.pieces = append(c.pieces, &piece{p, all, c.Overtake})
 			c.report.Longest = max(c.report.Longest, len(p))
 			c.report.Pieces++
+		}
+	}
+}
+
+// doubt takes from the steps what they do not tell under this contract.
+func (c *check) doubt(all []step) {
+	for i := range all {
+		s := &all[i]
+		if c.Moves && s.need == other {
+			s.need = present
+		}
+		if c.Places && s.op.Kind == Delete {
+			s.need = anything
 		}
 	}
 }

@@ -42,6 +42,36 @@ func inTurn(ops ...Op) []Op {
 // lost gives an operation no answer.
 func lost(op Op) Op { return ended(Unknown, op) }
 
+// A delete may find what only keeps the place of an item, and deletes items all the same.
+func TestDeletedPlaces(t *testing.T) {
+	f := func(name string, ok, places bool, ops []Op) {
+		t.Helper()
+		if r := Check(ops, Contract{Places: places}); (len(r.Violations) == 0) != ok {
+			t.Errorf("%s, places %v: want ok = %v:\n%v", name, places, ok, r)
+		}
+	}
+	f("a delete finds nothing", false, false, inTurn(set("a"), deleted, deleted))
+	f("a delete finds a place", true, true, inTurn(set("a"), deleted, deleted))
+	f("a deleted value is read", false, true, inTurn(set("a"), deleted, read("a")))
+}
+
+// A cas may be refused where its value is if its token is of another home of the key, but not where there is none.
+func TestRefusedWhereKeysMove(t *testing.T) {
+	refused := ended(Refused, cas("a", "b"))
+	for _, moves := range []bool{false, true} {
+		f := func(name string, ok bool, ops []Op) {
+			t.Helper()
+			if r := Check(ops, Contract{Moves: moves}); (len(r.Violations) == 0) != ok {
+				t.Errorf("%s, moves %v: want ok = %v:\n%v", name, moves, ok, r)
+			}
+		}
+		f("the value is there", moves, inTurn(set("a"), refused, read("a")))
+		f("another is there", true, inTurn(set("a"), set("c"), refused, read("c")))
+		f("nothing is there", false, inTurn(set("a"), deleted, refused))
+		f("it succeeds with another", false, inTurn(set("a"), set("c"), cas("a", "b")))
+	}
+}
+
 func TestLinearizable(t *testing.T) {
 	f := func(name string, ok bool, ops []Op) {
 		t.Helper()
