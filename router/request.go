@@ -12,6 +12,7 @@ import (
 type request struct {
 	state
 	call   backend.Call
+	lent   flight              // to the table, if it is the first of its key
 	key    []byte              // as the servers know it
 	reply  []byte              // what waits to be sent
 	own    []byte              // the client's words, of a meta get
@@ -26,6 +27,7 @@ type state struct {
 	next    *request // of the client
 	node    *node    // where the call is
 	flight  *flight  // that a get makes for all
+	asker   *request // in whose own words; nil if they were made for all
 	hash    uint64
 	charge  charge // what it counts for at node
 
@@ -43,6 +45,7 @@ type state struct {
 	repeatable bool
 	adds       bool // stores only if the item is not there
 	strayed    bool // detour is not the zero value
+	renews     bool // flight: one may be chosen to renew the item
 
 	// Of a write.
 	began   bool      // the epochs know of it

@@ -47,8 +47,8 @@ type worker struct {
 	said       []byte // what the router says for a server
 	expired    []*request
 	expirer    reactor.Timer
-	flights    *coalesce.Table[*request, flightCall] // nil if every get goes by itself
-	near       *hotkey.Near                          // nil if there is none
+	flights    *coalesce.Table[*request] // nil if every get goes by itself
+	near       *hotkey.Near              // nil if there is none
 	leaser     reactor.Timer
 	capped     []byte // a request whose life was bounded
 	requests   stock[request]
@@ -78,7 +78,7 @@ func newWorker(r *Router, l *reactor.Loop) (*worker, error) {
 	w.expirer.Func = w.expire
 	if c := r.cfg.Coalesce; c != nil {
 		var err error
-		if w.flights, err = coalesce.New[*request, flightCall](*c); err != nil {
+		if w.flights, err = coalesce.New[*request](*c); err != nil {
 			return nil, err
 		}
 	}
