@@ -30,12 +30,14 @@ type Call struct {
 	// Repeatable lets the call be sent again when its connection is lost.
 	Repeatable bool
 
-	raw      []byte // what was sent, kept if it may be sent again
 	retried  bool
-	deadline time.Time
-	slots    []uint8 // classes of the keys the call is about
-	hash     uint64  // of the last of them
+	slot     uint8 // class of the key that the call is about
+	keys     uint32
+	hash     uint64 // of the last of them
 	next     *Call
+	raw      []byte // what was sent, kept if it may be sent again
+	deadline time.Time
+	slots    []uint8 // classes of all keys but the first
 }
 
 // keepRaw is the capacity above which a call does not keep its buffer, in bytes.
@@ -69,6 +71,17 @@ func (c *Call) Reset() {
 		raw, slots = nil, nil
 	}
 	*c = Call{raw: raw, slots: slots}
+}
+
+// claim notes one more key that the call is about.
+func (c *Call) claim(slot uint8, hash uint64) {
+	if c.keys == 0 {
+		c.slot = slot
+	} else {
+		c.slots = append(c.slots, slot)
+	}
+	c.keys++
+	c.hash = hash
 }
 
 // numSlots is how many classes of keys a lane counts.

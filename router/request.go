@@ -7,16 +7,17 @@ import (
 )
 
 // request is one request of a client, from its dispatch to its reply. There are many at a
-// time, so what every request needs stands together and the rest is not looked at: memory
+// time, so what a plain get needs stands together and the rest is not looked at: memory
 // that is touched is what a request costs most.
 type request struct {
 	state
+	key    []byte // as the servers know it
+	reply  []byte // what waits to be sent
 	call   backend.Call
-	lent   flight              // to the table, if it is the first of its key
-	key    []byte              // as the servers know it
-	reply  []byte              // what waits to be sent
+	lent   flight              // to the table of flights, if it is the first of its key
 	own    []byte              // the client's words, of a meta get
 	binary memproto.BinaryCall // of a client of the binary protocol
+	writing
 	detour
 }
 
@@ -29,7 +30,6 @@ type state struct {
 	flight  *flight  // that a get makes for all
 	asker   *request // in whose own words; nil if they were made for all
 	hash    uint64
-	charge  charge // what it counts for at node
 
 	verb   memproto.Verb // the client's
 	sent   memproto.Verb // what servers are asked
@@ -43,21 +43,24 @@ type state struct {
 	// carrier says that it makes a flight and is nobody's own.
 	carrier    bool
 	repeatable bool
+	renews     bool // flight: one may be chosen to renew the item
 	adds       bool // stores only if the item is not there
 	strayed    bool // detour is not the zero value
-	renews     bool // flight: one may be chosen to renew the item
 
-	// Of a write.
+	charge charge  // what it counts for at node
+	gather *gather // of a multiget
+	parent *gather // of one of its keys
+	place  int     // of that
+}
+
+// writing is what a request needs that changes an item. It is the zero value for others.
+type writing struct {
 	began   bool      // the epochs know of it
 	filled  bool      // a copy was on its way when it was sent
 	lapses  bool      // what it leaves is over at once; only if filled
 	mark    uint64    // from when they were told
 	version uint64    // of the table that it was placed with
 	clean   *cleaning // what follows it; nil if nothing does
-
-	gather *gather // of a multiget
-	parent *gather // of one of its keys
-	place  int     // of that
 }
 
 // detour is what a request needs that does more than to ask its key's home. Who writes to
@@ -99,15 +102,20 @@ const keepReply = 16 << 10
 
 // recycle takes back a request that is over.
 func (w *worker) recycle(q *request) {
-	if q.clean != nil {
-		q.clean.release()
+	if q.kind == memproto.Changes {
+		if q.clean != nil {
+			q.clean.release()
+		}
+		q.writing = writing{}
 	}
 	if q.strayed {
 		q.detour = detour{raw: spare(q.raw), kept: spare(q.kept)}
 	}
 	q.state = state{}
 	q.call.Reset()
-	q.key, q.reply = q.key[:0], spare(q.reply)
+	if len(q.reply) > 0 {
+		q.reply = spare(q.reply)
+	}
 	w.requests.give(q)
 }
 
