@@ -87,8 +87,8 @@ func (q *request) itself() {
 // lead sends a flight that gets have waited for. The request is the loop's own: those who
 // wait for it may reach their deadlines, and be answered, while it is on its way.
 func (w *worker) lead(f *flight) {
-	q := w.requests.take()
-	q.w, q.carrier = w, true
+	q := w.newRequest()
+	q.carrier = true
 	q.hash, q.key = f.Hash(), append(q.key[:0], f.Key()...)
 	q.call.Owner, q.call.Whole = q, true
 	q.call.Repeatable, q.repeatable = true, true

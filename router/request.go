@@ -10,15 +10,15 @@ import (
 // time, so what a plain get needs stands together and the rest is not looked at: memory
 // that is touched is what a request costs most.
 type request struct {
+	call backend.Call
 	state
-	key    []byte // as the servers know it
-	reply  []byte // what waits to be sent
-	call   backend.Call
+	key    []byte              // as the servers know it
+	reply  []byte              // what waits to be sent
 	lent   flight              // to the table of flights, if it is the first of its key
 	own    []byte              // the client's words, of a meta get
 	binary memproto.BinaryCall // of a client of the binary protocol
 	writing
-	detour
+	*detour // of the loop and zero, or its own; never nil
 }
 
 // state is what every request needs.
@@ -45,7 +45,7 @@ type state struct {
 	repeatable bool
 	renews     bool // flight: one may be chosen to renew the item
 	adds       bool // stores only if the item is not there
-	strayed    bool // detour is not the zero value
+	strayed    bool // detour is its own
 
 	charge charge  // what it counts for at node
 	gather *gather // of a multiget
@@ -63,8 +63,8 @@ type writing struct {
 	clean   *cleaning // what follows it; nil if nothing does
 }
 
-// detour is what a request needs that does more than to ask its key's home. Who writes to
-// it says so with stray.
+// detour is what a request needs that does more than to ask its key's home. Until it needs
+// one it has the loop's, which stays zero: who writes to it says so with stray.
 type detour struct {
 	from  sources // of a read
 	token uint64  // the key's epoch from before it was sent
@@ -91,10 +91,23 @@ type detour struct {
 	pulled  bool
 }
 
-// stray notes that the detour is used.
+// newRequest returns a request that is nobody's yet.
+func (w *worker) newRequest() *request {
+	q := w.requests.take()
+	q.w = w
+	if q.detour == nil {
+		q.detour = &w.straight
+	}
+	return q
+}
+
+// stray returns the request's own detour.
 func (q *request) stray() *detour {
-	q.strayed = true
-	return &q.detour
+	if !q.strayed {
+		q.strayed = true
+		q.detour = q.w.detours.take()
+	}
+	return q.detour
 }
 
 // keepReply is the capacity above which a request does not keep its buffer, in bytes.
@@ -109,7 +122,9 @@ func (w *worker) recycle(q *request) {
 		q.writing = writing{}
 	}
 	if q.strayed {
-		q.detour = detour{raw: spare(q.raw), kept: spare(q.kept)}
+		*q.detour = detour{raw: spare(q.raw), kept: spare(q.kept)}
+		w.detours.give(q.detour)
+		q.detour = &w.straight
 	}
 	q.state = state{}
 	q.call.Reset()

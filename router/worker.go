@@ -52,6 +52,8 @@ type worker struct {
 	leaser     reactor.Timer
 	capped     []byte // a request whose life was bounded
 	requests   stock[request]
+	detours    stock[detour]
+	straight   detour // of requests that have none
 	gathers    stock[gather]
 	parts      stock[part]
 	refills    stock[refill]
