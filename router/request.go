@@ -3,12 +3,14 @@ package router
 import (
 	"cacherouter/backend"
 	"cacherouter/hotkey"
+	"cacherouter/internal/prefetch"
 	"cacherouter/memproto"
 )
 
 // request is one request of a client, from its dispatch to its reply. There are many at a
 // time, so what a plain get needs stands together and the rest is not looked at: memory
-// that is touched is what a request costs most.
+// that is touched is what a request costs most. For the same reason it is not more than
+// 512 bytes, which Go's allocator puts at the beginning of a cache line.
 type request struct {
 	call backend.Call
 	state
@@ -94,6 +96,7 @@ type detour struct {
 // newRequest returns a request that is nobody's yet.
 func (w *worker) newRequest() *request {
 	q := w.requests.take()
+	prefetch.Lines(w.requests.top()) // the next one will need it
 	q.w = w
 	if q.detour == nil {
 		q.detour = &w.straight

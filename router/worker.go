@@ -115,6 +115,14 @@ func (s *stock[T]) take() *T {
 	return new(T)
 }
 
+// top returns what take will return, nil if that is not yet known.
+func (s *stock[T]) top() *T {
+	if n := len(s.free); n > 0 {
+		return s.free[n-1]
+	}
+	return nil
+}
+
 const stockMax = 4096
 
 func (s *stock[T]) give(v *T) {
