@@ -90,6 +90,11 @@ func (p *places[W]) remove(f *Flight[W]) {
 	p.n--
 }
 
+func (p *places[W]) clear() {
+	clear(p.at)
+	p.n = 0
+}
+
 func (p *places[W]) grow() {
 	old := p.at
 	*p = newPlaces[W](2 * len(old))

@@ -163,9 +163,7 @@ func (t *Table[W]) Seal(hash uint64, key []byte, now time.Duration) *Flight[W] {
 // SealAll is Seal for all keys at once, for the likes of flush_all. It appends to dst the
 // flights that the caller must send at once, before the request.
 func (t *Table[W]) SealAll(dst []*Flight[W], now time.Duration) []*Flight[W] {
-	all := t.flights.at
-	t.flights = newPlaces[W](len(all))
-	for _, x := range all {
+	for _, x := range t.flights.at {
 		if x.flight == nil {
 			continue
 		}
@@ -174,6 +172,7 @@ func (t *Table[W]) SealAll(dst []*Flight[W], now time.Duration) []*Flight[W] {
 			dst = append(dst, next)
 		}
 	}
+	t.flights.clear()
 	return dst
 }
 
