@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"cacherouter/internal/prefetch"
 	"cacherouter/memproto"
 )
 
@@ -22,6 +23,10 @@ type Owner interface {
 
 // Call is one request on its way to a server. Its exported fields are set by the owner
 // before Send and left alone until the call is over.
+//
+// With many calls under way their memory has long left the processor's caches when the
+// replies come, so it is fetched shortly before: the call's, and some 200 bytes behind it.
+// An owner does well to keep there what it needs then.
 type Call struct {
 	Owner Owner
 	Verb  memproto.Verb
@@ -30,12 +35,14 @@ type Call struct {
 	// Repeatable lets the call be sent again when its connection is lost.
 	Repeatable bool
 
-	raw      []byte // what was sent, kept if it may be sent again
 	retried  bool
-	deadline time.Time
-	slots    []uint8 // classes of the keys the call is about
-	hash     uint64  // of the last of them
+	slot     uint8 // class of the key that the call is about
+	keys     uint32
+	hash     uint64 // of the last of them
 	next     *Call
+	raw      []byte // what was sent, kept if it may be sent again
+	deadline time.Time
+	slots    []uint8 // classes of all keys but the first
 }
 
 // keepRaw is the capacity above which a call does not keep its buffer, in bytes.
@@ -69,6 +76,30 @@ func (c *Call) Reset() {
 		raw, slots = nil, nil
 	}
 	*c = Call{raw: raw, slots: slots}
+}
+
+// fetchNext has the processor fetch what the replies after this one need. What was sent is
+// asked for one reply later than the rest, which tells where it is.
+func (c *Call) fetchNext() {
+	n := c.next
+	if n == nil {
+		return
+	}
+	if len(n.raw) > 0 {
+		prefetch.Line(&n.raw[0])
+	}
+	prefetch.Lines(n.next)
+}
+
+// claim notes one more key that the call is about.
+func (c *Call) claim(slot uint8, hash uint64) {
+	if c.keys == 0 {
+		c.slot = slot
+	} else {
+		c.slots = append(c.slots, slot)
+	}
+	c.keys++
+	c.hash = hash
 }
 
 // numSlots is how many classes of keys a lane counts.

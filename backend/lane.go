@@ -96,10 +96,17 @@ func (l *lane) enqueue(c *Call, req []byte) {
 
 // unclaim takes back what Claim has noted of a call.
 func (l *lane) unclaim(c *Call) {
-	for _, slot := range c.slots {
-		l.keys[slot]--
+	if c.keys == 0 {
+		return
 	}
-	c.slots = c.slots[:0]
+	l.keys[c.slot]--
+	if c.keys > 1 {
+		for _, slot := range c.slots {
+			l.keys[slot]--
+		}
+		c.slots = c.slots[:0]
+	}
+	c.keys = 0
 }
 
 // take removes the first waiting call, which is over.

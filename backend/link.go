@@ -36,6 +36,7 @@ func (k *link) Received(b []byte) int {
 			l.lost(BadReply)
 			break
 		}
+		c.fetchNext()
 		u, err := memproto.NextUnit(rest, c.Verb, c.Whole)
 		if err != nil || c.Whole && !c.answeredBy(rest[:u.Size]) {
 			l.lost(BadReply)

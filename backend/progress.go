@@ -63,7 +63,7 @@ func (l *lane) wake(due time.Time) {
 
 // expecting learns the size of a reply that has only begun to come.
 func (s *Server) expecting(c *Call, size int) {
-	if len(c.slots) == 1 && size >= s.cfg.BulkSize {
+	if c.keys == 1 && size >= s.cfg.BulkSize {
 		s.Saw(c.hash, size)
 	}
 }

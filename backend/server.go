@@ -173,8 +173,7 @@ func (s *Server) Reconnect() {
 // over, requests on the key stay on the lane.
 func (s *Server) Claim(c *Call, n Lane, hash uint64) {
 	slot := slotOf(hash)
-	c.slots = append(c.slots, slot)
-	c.hash = hash
+	c.claim(slot, hash)
 	s.lanes[n].keys[slot]++
 }
 

@@ -21,19 +21,17 @@ func TestLeaderHangs(t *testing.T) {
 	if len(expired) != 500 || expired[0] != "0" || expired[499] != "499" {
 		t.Fatalf("%d gets expire", len(expired))
 	}
-	again := d.Failed(hung, second+500*ms) // the connection is given up
+	again := d.fails(hung, second+500*ms) // the connection is given up
 	d.carries(hung, "leader")
 	if again.Len() != 500 {
 		t.Fatalf("%d gets are tried again", again.Len())
 	}
-	if last := d.Landed(again, 2*second); last != nil {
+	if last := d.lands(again, 2*second); last != nil {
 		t.Errorf("one more flight, for %d", last.Len())
 	}
-	first, _ := d.Pop(again)
-	if first != "500" || again.Len() != 499 {
-		t.Errorf("%s is first of %d", first, again.Len()+1)
-	}
-	for _, ok := d.Pop(again); ok; _, ok = d.Pop(again) {
+	crew := d.crews[again]
+	if first, _ := d.Pop(&crew); first != "500" || crew.Len() != 499 {
+		t.Errorf("%s is first of %d", first, crew.Len()+1)
 	}
 	if d.Len() != 0 || d.late.newer != &d.late {
 		t.Errorf("%d flights are left", d.Len())
@@ -52,9 +50,9 @@ func TestKeyWrittenInALoop(t *testing.T) {
 		if flushed == nil || flushed.First() != "behind" {
 			t.Fatalf("write %d does not send who waited", i)
 		}
-		d.Landed(before, d.now)
+		d.lands(before, d.now)
 		d.carries(before, "before")
-		d.Landed(flushed, d.now)
+		d.lands(flushed, d.now)
 		d.carries(flushed, "behind")
 	}
 	if d.Len() != 0 || len(d.freeFlights) > 2 || d.freeCount > 2 {

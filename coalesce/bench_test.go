@@ -10,46 +10,48 @@ import (
 type waiter struct{ answered int }
 
 type bencher struct {
-	*Table[*waiter, int]
+	*Table[*waiter]
 	keys   [][]byte
 	hashes []uint64
 	who    waiter
 	ask    Ask[*waiter]
-	flying []*Flight[*waiter, int]
+	flying []*Flight[*waiter]
+	lent   []Flight[*waiter] // of those that are flying
 	i      int
 }
 
 func newBencher(t testing.TB, flying int) *bencher {
-	table, err := New[*waiter, int](Config{})
+	table, err := New[*waiter](Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bencher{Table: table, flying: make([]*Flight[*waiter, int], flying)}
+	b := &bencher{Table: table, flying: make([]*Flight[*waiter], flying), lent: make([]Flight[*waiter], flying)}
 	for i := range 4096 {
 		b.keys = append(b.keys, fmt.Appendf(nil, "user:profile:%08d", i))
 		b.hashes = append(b.hashes, rand.Uint64())
 	}
 	for i := range b.flying {
-		b.flying[i] = b.lead()
+		b.flying[i] = b.lead(&b.lent[i])
 	}
 	return b
 }
 
-func (b *bencher) join() *Flight[*waiter, int] {
+func (b *bencher) join(own *Flight[*waiter]) *Flight[*waiter] {
 	i := b.i % len(b.keys)
 	b.ask = Ask[*waiter]{Hash: b.hashes[i], Key: b.keys[i], Who: &b.who, Deadline: time.Second}
-	f, _ := b.Join(&b.ask)
+	f, _ := b.Join(own, &b.ask)
 	return f
 }
 
-func (b *bencher) lead() *Flight[*waiter, int] {
+func (b *bencher) lead(own *Flight[*waiter]) *Flight[*waiter] {
 	b.i++
-	return b.join()
+	return b.join(own)
 }
 
-func (b *bencher) land(f *Flight[*waiter, int]) *Flight[*waiter, int] {
-	next := b.Landed(f, 0)
-	for w, ok := b.Pop(f); ok; w, ok = b.Pop(f) {
+func (b *bencher) land(f *Flight[*waiter]) *Flight[*waiter] {
+	var crew Crew[*waiter]
+	next := b.Landed(f, &crew, 0)
+	for w, ok := b.Pop(&crew); ok; w, ok = b.Pop(&crew) {
 		w.answered++
 	}
 	return next
@@ -57,17 +59,17 @@ func (b *bencher) land(f *Flight[*waiter, int]) *Flight[*waiter, int] {
 
 // turn leads one flight and lands the one led longest ago.
 func (b *bencher) turn() {
-	at := &b.flying[b.i%len(b.flying)]
-	b.land(*at)
-	*at = b.lead()
+	i := b.i % len(b.flying)
+	b.land(b.flying[i])
+	b.flying[i] = b.lead(&b.lent[i])
 	b.Sent()
 }
 
 // shared lands a flight for which 15 others wait.
-func (b *bencher) shared(f *Flight[*waiter, int]) *Flight[*waiter, int] {
+func (b *bencher) shared(f *Flight[*waiter]) *Flight[*waiter] {
 	b.Sent()
 	for range 15 {
-		b.join()
+		b.join(nil)
 	}
 	return b.land(f)
 }
@@ -87,7 +89,7 @@ func BenchmarkUncontended(b *testing.B) {
 // One operation is 15 gets that share a flight.
 func BenchmarkShared(b *testing.B) {
 	table := newBencher(b, 1)
-	f := table.lead()
+	f := table.flying[0]
 	b.ReportAllocs()
 	for b.Loop() {
 		f = table.shared(f)

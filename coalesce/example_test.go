@@ -8,13 +8,13 @@ import (
 )
 
 func Example() {
-	table, err := coalesce.New[string, struct{}](coalesce.Config{})
+	table, err := coalesce.New[string](coalesce.Config{})
 	if err != nil {
 		panic(err)
 	}
-	get := func(who string) *coalesce.Flight[string, struct{}] {
+	get := func(who string) *coalesce.Flight[string] {
 		ask := coalesce.Ask[string]{Hash: 1, Key: []byte("k"), Who: who, Deadline: time.Second}
-		f, role := table.Join(&ask)
+		f, role := table.Join(new(coalesce.Flight[string]), &ask)
 		if role == coalesce.Leader {
 			fmt.Println("send get k for", who)
 		}
@@ -26,10 +26,12 @@ func Example() {
 	get("cleo")
 
 	// The server's answer comes.
-	if next := table.Landed(first, 0); next != nil {
+	var crew coalesce.Crew[string]
+	next := table.Landed(first, &crew, 0)
+	if next != nil {
 		fmt.Println("send get k for", next.First())
 	}
-	for who, ok := table.Pop(first); ok; who, ok = table.Pop(first) {
+	for who, ok := table.Pop(&crew); ok; who, ok = table.Pop(&crew) {
 		fmt.Println("answer", who)
 	}
 	// Output:

@@ -39,10 +39,10 @@ type worldConfig struct {
 	lateFlush   bool // wrong: the flight that a write flushes is sent after the write
 }
 
-type worldFlight = Flight[int, struct{}]
+type worldFlight = Flight[int]
 
 type worldLoop struct {
-	table  *Table[int, struct{}]
+	table  *Table[int]
 	buffer []*message // written when the turn ends
 	wire   []*message
 	done   []*message // executed, the reply is on its way
@@ -77,7 +77,7 @@ const worldHash = 42
 func newWorld(t testing.TB, c worldConfig, pick func(int) int) *world {
 	w := &world{pick: pick, cfg: c, version: [2]int{1, 1}, epoch: [2]uint64{1, 1}}
 	for i := range w.loops {
-		table, err := New[int, struct{}](Config{Mode: c.mode, MaxFlights: 1 + pick(2), MaxTries: 1 + pick(3)})
+		table, err := New[int](Config{Mode: c.mode, MaxFlights: 1 + pick(2), MaxTries: 1 + pick(3)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func (w *world) read() {
 	if w.cfg.joinAlways {
 		a.Epoch = 1
 	}
-	switch f, role := l.table.Join(&a); role {
+	switch f, role := l.table.Join(new(worldFlight), &a); role {
 	case Leader:
 		w.send(l, f)
 	case Alone:
@@ -192,13 +192,15 @@ func (w *world) deliver(l *worldLoop) {
 	if w.pick(16) == 0 {
 		m.version = 0
 	}
-	w.send(l, l.table.Landed(m.flight, w.now))
-	w.empty(l, m)
+	var crew Crew[int]
+	next := l.table.Landed(m.flight, &crew, w.now)
+	w.send(l, next)
+	w.empty(l, m, &crew)
 }
 
 // empty answers all gets of a flight that is over.
-func (w *world) empty(l *worldLoop, m *message) {
-	for id, ok := l.table.Pop(m.flight); ok; id, ok = l.table.Pop(m.flight) {
+func (w *world) empty(l *worldLoop, m *message, crew *Crew[int]) {
+	for id, ok := l.table.Pop(crew); ok; id, ok = l.table.Pop(crew) {
 		w.answer(w.ops[id], m.version, m.want)
 	}
 }
@@ -217,9 +219,11 @@ func (w *world) breakOff(l *worldLoop) {
 			w.answer(m.op, 0, m.want)
 			continue
 		}
-		w.send(l, l.table.Failed(m.flight, w.now))
+		var crew Crew[int]
+		next := l.table.Failed(m.flight, &crew, w.now)
+		w.send(l, next)
 		m.version = 0
-		w.empty(l, m)
+		w.empty(l, m, &crew)
 	}
 }
 

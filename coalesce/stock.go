@@ -1,46 +1,51 @@
 package coalesce
 
+import "time"
+
 // Of what is no longer used so much is kept for later.
 const (
 	keepFlights = 4096
 	keepNodes   = 65536
 )
 
-func (t *Table[W, C]) take(hash uint64, key []byte) *Flight[W, C] {
-	var f *Flight[W, C]
+// take returns a flight of the table's own, with a copy of the key.
+func (t *Table[W]) take(hash uint64, key []byte) *Flight[W] {
+	var f *Flight[W]
 	if n := len(t.freeFlights); n > 0 {
 		f = t.freeFlights[n-1]
 		t.freeFlights = t.freeFlights[:n-1]
 	} else {
-		f = new(Flight[W, C])
+		f = new(Flight[W])
 	}
 	f.hash = hash
 	f.key = append(f.key[:0], key...)
+	t.watch(f)
 	return f
 }
 
-func (t *Table[W, C]) give(f *Flight[W, C]) {
-	if f.late {
-		f.older.newer, f.newer.older = f.newer, f.older
-		f.older, f.newer, f.late = nil, nil, false
-	}
-	f.want, f.epoch = 0, 0
+// give takes back a flight that take has returned.
+func (t *Table[W]) give(f *Flight[W]) {
+	f.older.newer, f.newer.older = f.newer, f.older
+	*f = Flight[W]{key: f.key[:0]}
 	if len(t.freeFlights) < keepFlights {
 		t.freeFlights = append(t.freeFlights, f)
 	}
 }
 
-func (t *Table[W, C]) takeNode() *node[W] {
+// node returns a node for a get.
+func (t *Table[W]) node(who W, deadline time.Duration) *node[W] {
 	n := t.freeNodes
 	if n == nil {
-		return new(node[W])
+		n = new(node[W])
+	} else {
+		t.freeNodes = n.next
+		t.freeCount--
 	}
-	t.freeNodes = n.next
-	t.freeCount--
+	n.who, n.deadline = who, deadline
 	return n
 }
 
-func (t *Table[W, C]) giveNode(n *node[W]) {
+func (t *Table[W]) giveNode(n *node[W]) {
 	if t.freeCount >= keepNodes {
 		return
 	}

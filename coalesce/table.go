@@ -6,49 +6,48 @@ import (
 )
 
 // Table is the flights of one event loop. It is for one goroutine. Times are measured
-// from any fixed instant of the caller's choice. W is a get that waits, C what the
-// caller keeps with a flight.
-type Table[W, C any] struct {
+// from any fixed instant of the caller's choice. W is a get that waits.
+type Table[W any] struct {
 	cfg     Config
-	flights buckets[W, C] // by key, the one that is led; its next hangs on it
-	turn    uint64
-	late    Flight[W, C] // sentinel of the list of flights whose gets may wait too long
+	flights places[W] // by key, the one that is led; its next hangs on it
+	turn    uint32    // wraps, long after all flights of a turn are over
+	late    Flight[W] // sentinel of the list of flights whose gets may wait too long
 	stats   Stats
 
-	freeFlights []*Flight[W, C]
+	freeFlights []*Flight[W]
 	freeNodes   *node[W]
 	freeCount   int
 }
 
 // New makes a table. It fails when a field of c makes no sense.
-func New[W, C any](c Config) (*Table[W, C], error) {
+func New[W any](c Config) (*Table[W], error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c.MaxAge = cmp.Or(c.MaxAge, 10*time.Millisecond)
 	c.MaxFlights = cmp.Or(c.MaxFlights, 65536)
 	c.MaxTries = cmp.Or(c.MaxTries, 2)
-	t := &Table[W, C]{cfg: c, flights: newBuckets[W, C](minBuckets)}
+	t := &Table[W]{cfg: c, flights: newPlaces[W](minPlaces)}
 	t.late.older, t.late.newer = &t.late, &t.late
 	return t, nil
 }
 
 // Len returns how many keys have flights that may still be found.
-func (t *Table[W, C]) Len() int { return t.flights.n }
+func (t *Table[W]) Len() int { return t.flights.n }
 
 // Has reports whether a get of a key would find a flight, to join it or to wait for it.
-func (t *Table[W, C]) Has(hash uint64, key []byte) bool { return t.flights.find(hash, key) != nil }
+func (t *Table[W]) Has(hash uint64, key []byte) bool { return t.flights.find(hash, key) != nil }
 
 // Waits reports whether there are gets for Expire to look at.
-func (t *Table[W, C]) Waits() bool { return t.late.newer != &t.late }
+func (t *Table[W]) Waits() bool { return t.late.newer != &t.late }
 
 // Stats returns the counts so far.
-func (t *Table[W, C]) Stats() Stats { return t.stats }
+func (t *Table[W]) Stats() Stats { return t.stats }
 
 // Ask is a get that looks for a flight.
 type Ask[W any] struct {
 	Hash uint64 // of the key; which hash does not matter
-	Key  []byte // is copied
+	Key  []byte
 	Want Want
 	// Epoch is a number that differs before and after any write of the key through this
 	// router, on whatever loop, and 0 while such a write is on its way. Only the inflight
@@ -76,35 +75,41 @@ const (
 )
 
 // Join finds a flight for a get, or makes one, and says what the get has become. Except
-// for Alone, the get will come out of [Table.Pop] or [Table.Expire] exactly once. It
-// keeps nothing of a but Who. The flight is nil for Alone.
-func (t *Table[W, C]) Join(a *Ask[W]) (*Flight[W, C], Role) {
+// for Alone, the get will come out of [Table.Pop] or [Table.Expire] exactly once. The
+// flight is nil for Alone.
+//
+// A Leader's flight is own, which together with the key in a is lent to the table until
+// the flight is over, be the get itself forgotten by then. In all other cases nothing is
+// kept of own and a but Who.
+func (t *Table[W]) Join(own *Flight[W], a *Ask[W]) (*Flight[W], Role) {
 	f := t.flights.find(a.Hash, a.Key)
 	switch {
 	case f == nil && t.flights.n >= t.cfg.MaxFlights:
 		t.stats.Alone++
 		return nil, Alone
 	case f == nil:
-		f = t.take(a.Hash, a.Key)
-		f.want, f.epoch = a.Want, a.Epoch
-		t.flights.insert(f)
-		t.lead(f, a.Now)
-		t.board(f, a)
-		return f, Leader
+		own.hash, own.key, own.want = a.Hash, a.Key, a.Want
+		own.who, own.deadline, own.lent = a.Who, a.Deadline, true
+		if t.cfg.Mode == Inflight {
+			own.epoch = a.Epoch
+		}
+		t.flights.insert(own)
+		t.lead(own, a.Now)
+		return own, Leader
 	case f.next == nil && t.joinable(f, a):
 		t.stats.Joined++
 	default:
 		f = t.nextOf(f, a)
 		t.stats.Waited++
 	}
-	t.board(f, a)
+	f.waiters.push(t.node(a.Who, a.Deadline))
 	return f, Follower
 }
 
 // joinable reports whether a get may join a flight that was led. Once one get had to
 // wait for the next flight, all do: a client's second get of a key must not be answered
 // by an earlier flight than its first.
-func (t *Table[W, C]) joinable(f *Flight[W, C], a *Ask[W]) bool {
+func (t *Table[W]) joinable(f *Flight[W], a *Ask[W]) bool {
 	switch {
 	case a.Want&^f.want != 0:
 		return false
@@ -118,30 +123,26 @@ func (t *Table[W, C]) joinable(f *Flight[W, C], a *Ask[W]) bool {
 
 // nextOf returns the flight that will follow f. Its epoch stays that of the first get
 // that waits for it: too old is safe.
-func (t *Table[W, C]) nextOf(f *Flight[W, C], a *Ask[W]) *Flight[W, C] {
+func (t *Table[W]) nextOf(f *Flight[W], a *Ask[W]) *Flight[W] {
 	if f.next == nil {
 		f.next = t.take(a.Hash, a.Key)
 		f.next.epoch = a.Epoch
-		t.watch(f.next)
 	}
 	f.next.want |= a.Want
 	return f.next
 }
 
-func (t *Table[W, C]) board(f *Flight[W, C], a *Ask[W]) {
-	n := t.takeNode()
-	n.who, n.deadline = a.Who, a.Deadline
-	f.waiters.push(n)
-}
-
-func (t *Table[W, C]) lead(f *Flight[W, C], now time.Duration) {
-	f.turn, f.led = t.turn, now
+func (t *Table[W]) lead(f *Flight[W], now time.Duration) {
+	f.turn = t.turn
+	if t.cfg.Mode == Inflight {
+		f.led = now
+	}
 	t.stats.Led++
 }
 
 // Sent says that the requests of all flights led so far may leave the router from now
 // on. The caller says so at the end of each turn, and before any earlier flush.
-func (t *Table[W, C]) Sent() { t.turn++ }
+func (t *Table[W]) Sent() { t.turn++ }
 
 // Seal prepares for a request on a key that is not a plain get, such as a write: no
 // later get joins a flight of before, and gets that wait are sent first. It returns a
@@ -150,36 +151,37 @@ func (t *Table[W, C]) Sent() { t.turn++ }
 // The interleaving it is for: a client sends get and set of one key in one packet. The
 // get waits for a flight that was sent by others; were the set to overtake it, the get
 // would return what its own client wrote after it.
-func (t *Table[W, C]) Seal(hash uint64, key []byte, now time.Duration) *Flight[W, C] {
+func (t *Table[W]) Seal(hash uint64, key []byte, now time.Duration) *Flight[W] {
 	f := t.flights.find(hash, key)
 	if f == nil {
 		return nil
 	}
-	return t.detach(f, now)
+	t.flights.remove(f)
+	return t.sever(f, now)
 }
 
 // SealAll is Seal for all keys at once, for the likes of flush_all. It appends to dst the
 // flights that the caller must send at once, before the request.
-func (t *Table[W, C]) SealAll(dst []*Flight[W, C], now time.Duration) []*Flight[W, C] {
-	for _, f := range t.flights.heads {
-		for f != nil {
-			chain := f.chain
-			if next := t.detach(f, now); next != nil {
-				dst = append(dst, next)
-			}
-			f = chain
+func (t *Table[W]) SealAll(dst []*Flight[W], now time.Duration) []*Flight[W] {
+	for _, x := range t.flights.at {
+		if x.flight == nil {
+			continue
+		}
+		x.flight.attached = false
+		if next := t.sever(x.flight, now); next != nil {
+			dst = append(dst, next)
 		}
 	}
+	t.flights.clear()
 	return dst
 }
 
-// detach hides a flight from gets and leads the one that follows it, if any, which is
-// hidden as well.
-func (t *Table[W, C]) detach(f *Flight[W, C], now time.Duration) *Flight[W, C] {
+// sever parts a flight that is hidden from gets from the one that follows it, if any,
+// which is led.
+func (t *Table[W]) sever(f *Flight[W], now time.Duration) *Flight[W] {
 	t.stats.Sealed++
 	next := t.waiting(f)
 	f.next = nil
-	t.flights.remove(f)
 	if next != nil {
 		t.lead(next, now)
 	}
@@ -187,7 +189,7 @@ func (t *Table[W, C]) detach(f *Flight[W, C], now time.Duration) *Flight[W, C] {
 }
 
 // waiting returns the flight that follows f if anybody still waits for it.
-func (t *Table[W, C]) waiting(f *Flight[W, C]) *Flight[W, C] {
+func (t *Table[W]) waiting(f *Flight[W]) *Flight[W] {
 	if f.next != nil && f.next.waiters.n == 0 {
 		t.give(f.next)
 		f.next = nil
@@ -197,61 +199,75 @@ func (t *Table[W, C]) waiting(f *Flight[W, C]) *Flight[W, C] {
 
 // Landed ends a flight with an answer, which may be an error that trying again would
 // not help. The caller first sends the flight that is returned, unless it is nil, then
-// answers everyone that [Table.Pop] gives out of f.
-func (t *Table[W, C]) Landed(f *Flight[W, C], now time.Duration) *Flight[W, C] {
+// answers the crew, which replaces the contents of c.
+func (t *Table[W]) Landed(f *Flight[W], c *Crew[W], now time.Duration) *Flight[W] {
 	next := t.waiting(f)
-	f.next = nil
-	t.succeed(f, next, now)
+	t.end(f, next, c, now)
 	return next
 }
 
 // Failed ends a flight without an answer. Gets that have time left, and have not yet
 // lost MaxTries flights, move to the flight that is returned, ahead of those that waited
-// for it; the caller sends it at once. Those that Pop gives out of f get the error.
+// for it; the caller sends it at once. Those in the crew get the error.
 //
 // A get that moves may be answered by a value that was written by a request its own
 // client sent after it, but only if that write was on the connection that failed.
-func (t *Table[W, C]) Failed(f *Flight[W, C], now time.Duration) *Flight[W, C] {
+func (t *Table[W]) Failed(f *Flight[W], c *Crew[W], now time.Duration) *Flight[W] {
 	next := t.waiting(f)
-	f.next = nil
-	alive := f.waiters.survivors(now, uint8(t.cfg.MaxTries))
+	alive := t.survivors(f, now)
 	if alive.n > 0 {
 		t.stats.Again += uint64(alive.n)
 		if next == nil {
 			next = t.take(f.hash, f.key)
 			next.epoch = f.epoch
-			t.watch(next)
 		}
 		next.want |= f.want
 		next.waiters.prepend(&alive)
 	}
-	t.succeed(f, next, now)
+	t.end(f, next, c, now)
 	return next
 }
 
-// succeed puts next, which may be nil, in the place of f.
-func (t *Table[W, C]) succeed(f, next *Flight[W, C], now time.Duration) {
+// survivors takes those who may try once more out of a flight that has failed.
+func (t *Table[W]) survivors(f *Flight[W], now time.Duration) list[W] {
+	alive := f.waiters.survivors(now, uint8(t.cfg.MaxTries))
+	if f.lent && t.cfg.MaxTries > 1 && f.deadline > now {
+		n := t.node(f.who, f.deadline)
+		n.tries = 1
+		alive.prepend(&list[W]{head: n, tail: n, n: 1})
+		f.lent = false
+	}
+	return alive
+}
+
+// end takes the gets out of a flight that is over, and puts next, which may be nil, in
+// its place.
+func (t *Table[W]) end(f, next *Flight[W], c *Crew[W], now time.Duration) {
 	if next != nil {
 		t.lead(next, now)
 	}
-	if !f.attached {
-		return
+	switch {
+	case !f.attached:
+	case next != nil:
+		t.flights.replace(f, next)
+	default:
+		t.flights.remove(f)
 	}
-	t.flights.remove(f)
-	if next != nil {
-		t.flights.insert(next)
+	f.next = nil
+	f.leave(c)
+	if f.older != nil {
+		t.give(f)
 	}
 }
 
-// Pop takes out of a flight that is over the next get to answer, in the order they came.
-// When it returns false the flight must no longer be used.
-func (t *Table[W, C]) Pop(f *Flight[W, C]) (who W, ok bool) {
-	if f.attached {
-		panic("bug: a flight is emptied that is not over")
+// Pop takes the next get to answer out of a crew, in the order they came.
+func (t *Table[W]) Pop(c *Crew[W]) (who W, ok bool) {
+	if c.lent {
+		c.lent = false
+		return c.who, true
 	}
-	n := f.waiters.pop()
+	n := c.waiters.pop()
 	if n == nil {
-		t.give(f)
 		return who, false
 	}
 	who = n.who
@@ -264,7 +280,7 @@ func (t *Table[W, C]) Pop(f *Flight[W, C]) (who W, ok bool) {
 // joined in the turn of the leader, is not among them: the deadline of the flight's
 // request is its own. Expire looks at every flight that gets had to wait for, which are
 // few, and is meant to be called every few milliseconds.
-func (t *Table[W, C]) Expire(dst []W, now time.Duration) []W {
+func (t *Table[W]) Expire(dst []W, now time.Duration) []W {
 	for f := t.late.newer; f != &t.late; f = f.newer {
 		for h := f.waiters.head; h != nil && h.deadline <= now; h = f.waiters.head {
 			dst = append(dst, h.who)
@@ -276,8 +292,7 @@ func (t *Table[W, C]) Expire(dst []W, now time.Duration) []W {
 }
 
 // watch puts a flight on the list of late flights.
-func (t *Table[W, C]) watch(f *Flight[W, C]) {
-	f.late = true
+func (t *Table[W]) watch(f *Flight[W]) {
 	f.older, f.newer = t.late.older, &t.late
 	f.older.newer, t.late.older = f, f
 }

@@ -14,7 +14,8 @@ const second = time.Second
 // desk is a table of gets that have names.
 type desk struct {
 	t *testing.T
-	*Table[string, int]
+	*Table[string]
+	crews map[*Flight[string]]Crew[string] // of flights that are over
 	now   time.Duration
 	epoch uint64
 	want  Want
@@ -22,33 +23,58 @@ type desk struct {
 
 func newDesk(t *testing.T, c Config) *desk {
 	t.Helper()
-	table, err := New[string, int](c)
+	table, err := New[string](c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &desk{t: t, Table: table}
+	return &desk{t: t, Table: table, crews: make(map[*Flight[string]]Crew[string])}
 }
 
 // ask asks for key on behalf of who, with a second of patience.
-func (d *desk) ask(key, who string, want Role) *Flight[string, int] {
+func (d *desk) ask(key, who string, want Role) *Flight[string] {
 	d.t.Helper()
-	f, got := d.Join(&Ask[string]{Hash: uint64(len(key)), Key: []byte(key), Want: d.want, Epoch: d.epoch, Who: who, Deadline: d.now + second, Now: d.now})
+	f, got := d.Join(new(Flight[string]), &Ask[string]{Hash: uint64(len(key)), Key: []byte(key), Want: d.want, Epoch: d.epoch, Who: who, Deadline: d.now + second, Now: d.now})
 	if got != want {
 		d.t.Fatalf("%s becomes %v, want %v", who, got, want)
 	}
 	return f
 }
 
-// carries empties a flight that is over.
-func (d *desk) carries(f *Flight[string, int], want string) {
+// lands ends a flight with an answer and returns the next one.
+func (d *desk) lands(f *Flight[string], now time.Duration) *Flight[string] {
+	var crew Crew[string]
+	next := d.Landed(f, &crew, now)
+	d.crews[f] = crew
+	return next
+}
+
+// fails ends a flight without an answer and returns the next one.
+func (d *desk) fails(f *Flight[string], now time.Duration) *Flight[string] {
+	var crew Crew[string]
+	next := d.Failed(f, &crew, now)
+	d.crews[f] = crew
+	return next
+}
+
+// carries answers all gets of a flight that is over.
+func (d *desk) carries(f *Flight[string], want string) {
 	d.t.Helper()
+	crew := d.crews[f]
 	var got []string
-	for who, ok := d.Pop(f); ok; who, ok = d.Pop(f) {
+	for n := crew.Len(); n > 0; n-- {
+		who, ok := d.Pop(&crew)
+		if !ok || crew.Len() != n-1 {
+			d.t.Fatalf("%d are left of %d after one", crew.Len(), n)
+		}
 		got = append(got, who)
 	}
 	if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
 		d.t.Fatal(diff)
 	}
+	if who, ok := d.Pop(&crew); ok {
+		d.t.Fatalf("%q comes out of none", who)
+	}
+	delete(d.crews, f)
 }
 
 func TestOneFlightAtATime(t *testing.T) {
@@ -60,7 +86,7 @@ func TestOneFlightAtATime(t *testing.T) {
 	for i := range 1000 {
 		d.ask("k", fmt.Sprint(i), Follower)
 	}
-	next := d.Landed(f, 0)
+	next := d.lands(f, 0)
 	d.ask("k", "same turn", Follower)
 	d.Sent()
 	d.ask("k", "late", Follower)
@@ -68,13 +94,12 @@ func TestOneFlightAtATime(t *testing.T) {
 	if next.Len() != 1001 || next.First() != "0" || string(next.Key()) != "k" {
 		t.Fatalf("the next flight carries %d, first %q, for %q", next.Len(), next.First(), next.Key())
 	}
-	last := d.Landed(next, 0)
-	for range 1001 {
-		d.Pop(next)
+	last := d.lands(next, 0)
+	if crew := d.crews[next]; crew.Len() != 1001 {
+		t.Errorf("%d are answered by the second flight", crew.Len())
 	}
-	d.carries(next, "")
 	d.Sent()
-	if d.Landed(last, 0) != nil {
+	if d.lands(last, 0) != nil {
 		t.Error("a flight follows for which nobody waits")
 	}
 	d.carries(last, "late")
@@ -95,21 +120,21 @@ func TestFlightsAskForAllThatIsWanted(t *testing.T) {
 	d.ask("k", "wants more", Follower)
 	d.want = 0b01
 	d.ask("k", "comes after", Follower)
-	next := d.Landed(f, 0)
+	next := d.lands(f, 0)
 	d.carries(f, "a")
 	if next.Want() != 0b11 {
 		t.Errorf("the next flight asks for %b", next.Want())
 	}
 	d.want = 0b10
 	d.ask("k", "needs less", Follower)
-	d.Landed(next, 0)
+	d.lands(next, 0)
 	d.carries(next, "wants more comes after needs less")
 
 	d.want = 0
 	f = d.ask("k", "modest", Leader)
 	d.Sent()
 	d.ask("k", "modest too", Follower)
-	if next = d.Landed(f, 0); f.Want() != 0 || next.Want() != 0 {
+	if next = d.lands(f, 0); f.Want() != 0 || next.Want() != 0 {
 		t.Errorf("flights ask for %b and %b, which earlier ones did", f.Want(), next.Want())
 	}
 }
@@ -125,12 +150,12 @@ func TestSeal(t *testing.T) {
 	}
 	after := d.ask("k", "c", Leader)
 	d.ask("k", "d", Follower)
-	if d.Landed(first, 0) != nil || d.Landed(flushed, 0) != nil {
+	if d.lands(first, 0) != nil || d.lands(flushed, 0) != nil {
 		t.Error("a sealed flight has a successor")
 	}
 	d.carries(first, "a")
 	d.carries(flushed, "b")
-	d.Landed(after, 0)
+	d.lands(after, 0)
 	d.carries(after, "c d")
 	if d.Len() != 0 {
 		t.Errorf("%d flights are left", d.Len())
@@ -150,8 +175,9 @@ func TestSealAll(t *testing.T) {
 		t.Fatalf("%d flights are flushed and %d left", len(flushed), d.Len())
 	}
 	for _, f := range flushed {
-		d.Landed(f, 0)
-		d.carries(f, map[int]string{0: "b", 2: "c"}[len(f.Key())])
+		want := map[int]string{0: "b", 2: "c"}[len(f.Key())]
+		d.lands(f, 0)
+		d.carries(f, want)
 	}
 }
 
@@ -162,13 +188,13 @@ func TestFailure(t *testing.T) {
 	d.ask("k", "joined", Follower)
 	d.Sent()
 	d.ask("k", "waited", Follower)
-	again := d.Failed(f, second)
+	again := d.fails(f, second)
 	d.carries(f, "early") // its second is over
 	d.ask("k", "new", Follower)
 	d.Sent()
-	third := d.Failed(again, second)
+	third := d.fails(again, second)
 	d.carries(again, "joined") // two flights failed under it
-	d.Landed(third, second)
+	d.lands(third, second)
 	d.carries(third, "waited new")
 	if got := d.Stats().Again; got != 3 {
 		t.Errorf("%d tried again, want 3", got)
@@ -182,9 +208,9 @@ func TestFailureKeepsOrder(t *testing.T) {
 	d.ask("k", "b", Follower)
 	d.Sent()
 	d.ask("k", "c", Follower)
-	again := d.Failed(f, 0)
+	again := d.fails(f, 0)
 	d.carries(f, "")
-	d.Landed(again, 0)
+	d.lands(again, 0)
 	d.carries(again, "a b c")
 }
 
@@ -193,10 +219,10 @@ func TestFailureOfSealed(t *testing.T) {
 	d := newDesk(t, Config{})
 	f := d.ask("k", "a", Leader)
 	d.Seal(1, []byte("k"), 0)
-	again := d.Failed(f, 0)
+	again := d.fails(f, 0)
 	d.carries(f, "")
 	d.ask("k", "b", Leader)
-	if d.Landed(again, 0) != nil {
+	if d.lands(again, 0) != nil {
 		t.Error("the sealed flight has a successor")
 	}
 	d.carries(again, "a")
@@ -207,7 +233,7 @@ func TestFailureIsBounded(t *testing.T) {
 	d := newDesk(t, Config{MaxTries: 3})
 	n := 0
 	for f := d.ask("k", "a", Leader); f != nil; n++ {
-		next := d.Failed(f, 0)
+		next := d.fails(f, 0)
 		d.carries(f, map[bool]string{true: "a"}[next == nil])
 		f = next
 	}
@@ -234,7 +260,7 @@ func TestExpire(t *testing.T) {
 	expired(second+200*time.Millisecond, "0 1")
 	expired(second+200*time.Millisecond, "")
 	expired(second+300*time.Millisecond, "2")
-	if next := d.Landed(hung, 2*second); next != nil {
+	if next := d.lands(hung, 2*second); next != nil {
 		t.Errorf("a flight is sent for nobody: %d", next.Len())
 	}
 	d.carries(hung, "leader")
@@ -251,15 +277,15 @@ func TestInflightJoins(t *testing.T) {
 	d.ask("k", "after a write", Follower)
 	d.epoch = 7
 	d.ask("k", "behind", Follower)
-	next := d.Landed(f, d.now)
+	next := d.lands(f, d.now)
 	d.carries(f, "a young")
 	d.Sent()
 	d.now = 19 * time.Millisecond
 	d.epoch = 8
 	d.ask("k", "too old", Follower)
-	last := d.Landed(next, d.now)
+	last := d.lands(next, d.now)
 	d.carries(next, "after a write behind")
-	d.Landed(last, d.now)
+	d.lands(last, d.now)
 	d.carries(last, "too old")
 }
 
@@ -285,19 +311,8 @@ func TestTooManyFlights(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for _, c := range []Config{{Mode: 9}, {MaxAge: -1}, {MaxFlights: -1}, {MaxTries: -1}, {MaxTries: 256}} {
-		if _, err := New[int, int](c); err == nil {
+		if _, err := New[int](c); err == nil {
 			t.Errorf("%+v is accepted", c)
 		}
 	}
-}
-
-func TestPopOfFlightOnItsWay(t *testing.T) {
-	d := newDesk(t, Config{})
-	f := d.ask("k", "a", Leader)
-	defer func() {
-		if recover() == nil {
-			t.Error("a flight is emptied while it may be joined")
-		}
-	}()
-	d.Pop(f)
 }

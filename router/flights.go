@@ -13,13 +13,10 @@ import (
 // makes the request for all, and goes wherever a get by itself would.
 
 // flight is a request that several gets wait for.
-type flight = coalesce.Flight[*request, flightCall]
+type flight = coalesce.Flight[*request]
 
-// flightCall is what is kept with a flight.
-type flightCall struct {
-	own    *request // whose own words were sent; nil if they were made for all
-	renews bool     // one may be chosen to renew the item
-}
+// crew is the gets of one that is over.
+type crew = coalesce.Crew[*request]
 
 // expireEvery is how often it is looked for gets that have waited too long for a flight
 // that is not theirs.
@@ -47,9 +44,9 @@ func (q *request) read(raw []byte) {
 		Hash: q.hash, Key: q.key, Want: coalesce.Want(q.parts), Epoch: w.epochFor(q.hash),
 		Who: q, Deadline: now + w.r.cfg.Timeout, Now: now,
 	}
-	switch f, role := w.flights.Join(&ask); role {
+	switch f, role := w.flights.Join(&q.lent, &ask); role {
 	case coalesce.Leader:
-		q.takeOff(f)
+		q.takeOff(f, raw)
 	case coalesce.Follower:
 		if w.roams(q.hash) {
 			q.step()
@@ -90,36 +87,34 @@ func (q *request) itself() {
 // lead sends a flight that gets have waited for. The request is the loop's own: those who
 // wait for it may reach their deadlines, and be answered, while it is on its way.
 func (w *worker) lead(f *flight) {
-	q := w.requests.take()
-	q.w, q.carrier = w, true
+	q := w.newRequest()
+	q.carrier = true
 	q.hash, q.key = f.Hash(), append(q.key[:0], f.Key()...)
 	q.call.Owner, q.call.Whole = q, true
 	q.call.Repeatable, q.repeatable = true, true
 	w.expireLater()
-	q.takeOff(f)
+	q.takeOff(f, nil)
 }
 
-// takeOff makes the request of a flight: in the words of the get that waits for it, if
-// that is one, else in words that serve all.
-func (q *request) takeOff(f *flight) {
-	w, first := q.w, f.First()
-	parts := memproto.Parts(f.Want())
+// takeOff makes the request of a flight: in the words of the get that leads it, if it has
+// any, else in words that serve all who may wait for it.
+func (q *request) takeOff(f *flight, words []byte) {
+	w, parts := q.w, memproto.Parts(f.Want())
 	q.flight, q.kind = f, parts.Kind()
-	f.Call.renews = w.r.cfg.Refresh.Before > 0 && !parts.Meta()
-	var asked []byte
+	q.renews = w.r.cfg.Refresh.Before > 0 && !parts.Meta()
+	q.ownWords = false
 	switch {
-	case f.Call.renews:
+	case q.renews:
 		w.asked, q.sent = q.askToRenew(w.asked[:0], parts), memproto.MetaGet
-		asked, q.stray().homely = w.asked, true // only one server may choose
-	case f.Len() == 1 && first.parts == parts: // nobody wanted more who is gone
-		f.Call.own, q.sent = first, first.verb
-		asked = first.words()
+		words, q.stray().homely = w.asked, true // only one server may choose
+	case words != nil:
+		q.ownWords, q.sent = true, q.verb
 	default:
 		w.asked, q.sent = parts.AppendAsk(w.asked[:0], q.key)
-		asked = w.asked
+		words = w.asked
 	}
 	q.call.Verb = q.sent
-	q.fly(asked)
+	q.fly(words)
 }
 
 // askToRenew appends a get that lets one who waits for it renew the item. It is not put in
@@ -142,15 +137,19 @@ func (q *request) land(b []byte) {
 	if carrier && b[0] == 'V' { // VALUE, VA
 		q.node.Saw(q.hash, len(b))
 	}
-	l := landing{w: w, reply: b, sent: q.sent, own: f.Call.own, renews: f.Call.renews}
-	q.flight, f.Call = nil, flightCall{}
-	if next := w.flights.Landed(f, w.now()); next != nil {
+	l := landing{w: w, reply: b, sent: q.sent, renews: q.renews}
+	if q.ownWords {
+		l.asker = q
+	}
+	q.flight = nil
+	var crew crew
+	if next := w.flights.Landed(f, &crew, w.now()); next != nil {
 		w.lead(next)
 	}
-	if f.Len() > 1 || f.First() != l.own {
+	if crew.Len() > 1 || l.asker == nil {
 		l.found, l.ok = memproto.ParseFound(b)
 	}
-	for who, more := w.flights.Pop(f); more; who, more = w.flights.Pop(f) {
+	for who, more := w.flights.Pop(&crew); more; who, more = w.flights.Pop(&crew) {
 		l.serve(who)
 	}
 	if carrier {
@@ -166,7 +165,7 @@ type landing struct {
 	w      *worker
 	reply  []byte
 	sent   memproto.Verb
-	own    *request
+	asker  *request // in whose own words it was asked; nil if they were made for all
 	renews bool
 	found  memproto.Found
 	ok     bool // found is
@@ -177,7 +176,7 @@ func (l *landing) serve(q *request) {
 	w := l.w
 	won := l.ok && l.wins(q)
 	switch {
-	case q == l.own || q.verb == l.sent && l.sent != memproto.MetaGet:
+	case q == l.asker || q.verb == l.sent && l.sent != memproto.MetaGet:
 		q.served(l.reply)
 	case l.ok && l.renews && (won || l.filling()):
 		d := q.stray()
@@ -223,14 +222,15 @@ func (w *worker) roams(hash uint64) bool {
 // crash ends a flight that got no reply. Those that have time left fly once more.
 func (q *request) crash(failure backend.Failure) {
 	w, f, carrier := q.w, q.flight, q.carrier
-	q.flight, f.Call = nil, flightCall{}
+	q.flight = nil
 	if q.strayed {
 		q.nears = false
 	}
-	if next := w.flights.Failed(f, w.now()); next != nil {
+	var crew crew
+	if next := w.flights.Failed(f, &crew, w.now()); next != nil {
 		w.lead(next)
 	}
-	for who, more := w.flights.Pop(f); more; who, more = w.flights.Pop(f) {
+	for who, more := w.flights.Pop(&crew); more; who, more = w.flights.Pop(&crew) {
 		who.finish(w.failureReply(who.verb, who.own, failure))
 	}
 	if carrier {

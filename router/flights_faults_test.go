@@ -41,9 +41,9 @@ func TestClientsLeaveFlights(t *testing.T) {
 	stays.want(hit("k", "2") + "END\r\n")
 }
 
-// A get that joined a flight which is in the words of another gets its own reply, also when
-// the other could wait no longer.
-func TestFlightOutlivesWhoseWordsItIsIn(t *testing.T) {
+// A get that joined a flight gets the reply in its own form, also when the one that the flight
+// was made for could wait no longer.
+func TestFlightOutlivesItsFirst(t *testing.T) {
 	const limit = 2 * time.Second
 	f := listen(t)
 	r := start(t, router.Config{Coalesce: &coalesce.Config{Mode: coalesce.Inflight, MaxAge: time.Hour}, Timeout: limit}, f.addr())
@@ -54,10 +54,10 @@ func TestFlightOutlivesWhoseWordsItIsIn(t *testing.T) {
 	own.send("mg k v O1\r\n")
 	leads.want("SERVER_ERROR backend timeout\r\n")
 	s := f.accept()
-	s.want("mg k v O1\r\n")
+	s.want("mg k v f\r\n")
 	joins.send("mg k v O2\r\n")
 	own.want("SERVER_ERROR backend timeout\r\n")
-	s.send("VA 1 O1\r\n1\r\n")
+	s.send("VA 1 f0\r\n1\r\n")
 	joins.want("VA 1 O2\r\n1\r\n")
 	if s := r.total().Flights; s.Joined != 1 || s.Expired != 1 {
 		t.Errorf("%+v", s)

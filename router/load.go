@@ -13,9 +13,9 @@ import (
 type charge struct {
 	bound    *bounded.Bound
 	balancer *balance.Balancer
-	server   int // its index when it was charged
-	units    int
-	since    time.Time
+	server   int32 // its index when it was charged
+	units    int32
+	since    time.Duration // on the router's clock; only if there is a balancer
 }
 
 // load charges a request to a server without asking for room.
@@ -32,9 +32,9 @@ func (w *worker) load(c *charge, n *node, units int) {
 
 // note remembers what was charged.
 func (w *worker) note(c *charge, server, units int) {
-	*c = charge{bound: w.table.Bound, balancer: w.balancer, server: server, units: units}
+	*c = charge{bound: w.table.Bound, balancer: w.balancer, server: int32(server), units: int32(units)}
 	if c.balancer != nil {
-		c.since = w.loop.Now()
+		c.since = w.now()
 		c.balancer.Started(server)
 	}
 }
@@ -45,10 +45,10 @@ func (w *worker) unload(c *charge, failed bool) {
 		return
 	}
 	if c.bound != nil {
-		c.bound.Release(c.server, c.units)
+		c.bound.Release(int(c.server), int(c.units))
 	}
 	if c.balancer != nil {
-		c.balancer.Done(c.server, w.loop.Now().Sub(c.since), failed)
+		c.balancer.Done(int(c.server), w.now()-c.since, failed)
 	}
 	*c = charge{}
 }

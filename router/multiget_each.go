@@ -40,8 +40,8 @@ func (g *gather) askEach() {
 // askOne asks for one key as its own request would.
 func (g *gather) askOne(i int) {
 	w, a := g.w, &g.asked[i]
-	q := w.requests.take()
-	q.w, q.parent, q.place = w, g, i
+	q := w.newRequest()
+	q.parent, q.place = g, i
 	kind := memproto.Copyable
 	switch g.verb {
 	case memproto.Gets:

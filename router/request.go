@@ -3,20 +3,24 @@ package router
 import (
 	"cacherouter/backend"
 	"cacherouter/hotkey"
+	"cacherouter/internal/prefetch"
 	"cacherouter/memproto"
 )
 
 // request is one request of a client, from its dispatch to its reply. There are many at a
-// time, so what every request needs stands together and the rest is not looked at: memory
-// that is touched is what a request costs most.
+// time, so what a plain get needs stands together and the rest is not looked at: memory
+// that is touched is what a request costs most. For the same reason it is not more than
+// 512 bytes, which Go's allocator puts at the beginning of a cache line.
 type request struct {
+	call backend.Call
 	state
-	call   backend.Call
 	key    []byte              // as the servers know it
 	reply  []byte              // what waits to be sent
+	lent   flight              // to the table of flights, if it is the first of its key
 	own    []byte              // the client's words, of a meta get
 	binary memproto.BinaryCall // of a client of the binary protocol
-	detour
+	writing
+	*detour // of the loop and zero, or its own; never nil
 }
 
 // state is what every request needs.
@@ -27,7 +31,6 @@ type state struct {
 	node    *node    // where the call is
 	flight  *flight  // that a get makes for all
 	hash    uint64
-	charge  charge // what it counts for at node
 
 	verb   memproto.Verb // the client's
 	sent   memproto.Verb // what servers are asked
@@ -41,25 +44,30 @@ type state struct {
 	// carrier says that it makes a flight and is nobody's own.
 	carrier    bool
 	repeatable bool
+	ownWords   bool // flight is asked in the get's words; else in words for all
+	renews     bool // flight: one may be chosen to renew the item
 	adds       bool // stores only if the item is not there
-	strayed    bool // detour is not the zero value
+	strayed    bool // detour is its own
 	outrun     bool // its client has written the key since; only where there are leases
 
-	// Of a write.
+	charge charge  // what it counts for at node
+	gather *gather // of a multiget
+	parent *gather // of one of its keys
+	place  int     // of that
+}
+
+// writing is what a request needs that changes an item. It is the zero value for others.
+type writing struct {
 	began   bool      // the epochs know of it
 	filled  bool      // a copy was on its way when it was sent
 	lapses  bool      // what it leaves is over at once; only if filled
 	mark    uint64    // from when they were told
 	version uint64    // of the table that it was placed with
 	clean   *cleaning // what follows it; nil if nothing does
-
-	gather *gather // of a multiget
-	parent *gather // of one of its keys
-	place  int     // of that
 }
 
-// detour is what a request needs that does more than to ask its key's home. Who writes to
-// it says so with stray.
+// detour is what a request needs that does more than to ask its key's home. Until it needs
+// one it has the loop's, which stays zero: who writes to it says so with stray.
 type detour struct {
 	from  sources // of a read
 	token uint64  // the key's epoch from before it was sent
@@ -86,10 +94,24 @@ type detour struct {
 	pulled  bool
 }
 
-// stray notes that the detour is used.
+// newRequest returns a request that is nobody's yet.
+func (w *worker) newRequest() *request {
+	q := w.requests.take()
+	prefetch.Lines(w.requests.top()) // the next one will need it
+	q.w = w
+	if q.detour == nil {
+		q.detour = &w.straight
+	}
+	return q
+}
+
+// stray returns the request's own detour.
 func (q *request) stray() *detour {
-	q.strayed = true
-	return &q.detour
+	if !q.strayed {
+		q.strayed = true
+		q.detour = q.w.detours.take()
+	}
+	return q.detour
 }
 
 // keepReply is the capacity above which a request does not keep its buffer, in bytes.
@@ -97,15 +119,22 @@ const keepReply = 16 << 10
 
 // recycle takes back a request that is over.
 func (w *worker) recycle(q *request) {
-	if q.clean != nil {
-		q.clean.release()
+	if q.kind == memproto.Changes {
+		if q.clean != nil {
+			q.clean.release()
+		}
+		q.writing = writing{}
 	}
 	if q.strayed {
-		q.detour = detour{raw: spare(q.raw), kept: spare(q.kept)}
+		*q.detour = detour{raw: spare(q.raw), kept: spare(q.kept)}
+		w.detours.give(q.detour)
+		q.detour = &w.straight
 	}
 	q.state = state{}
 	q.call.Reset()
-	q.key, q.reply = q.key[:0], spare(q.reply)
+	if len(q.reply) > 0 {
+		q.reply = spare(q.reply)
+	}
 	w.requests.give(q)
 }
 

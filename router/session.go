@@ -174,8 +174,8 @@ func (s *session) say(line string) {
 
 // push adds a request to the list.
 func (s *session) push(r *memproto.Request) *request {
-	q := s.w.requests.take()
-	q.w, q.session = s.w, s
+	q := s.w.newRequest()
+	q.session = s
 	if r != nil {
 		q.verb, q.quiet = r.Verb, r.NoReply
 	}

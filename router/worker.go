@@ -47,11 +47,13 @@ type worker struct {
 	said       []byte // what the router says for a server
 	expired    []*request
 	expirer    reactor.Timer
-	flights    *coalesce.Table[*request, flightCall] // nil if every get goes by itself
-	near       *hotkey.Near                          // nil if there is none
+	flights    *coalesce.Table[*request] // nil if every get goes by itself
+	near       *hotkey.Near              // nil if there is none
 	leaser     reactor.Timer
 	capped     []byte // a request whose life was bounded
 	requests   stock[request]
+	detours    stock[detour]
+	straight   detour // of requests that have none
 	gathers    stock[gather]
 	parts      stock[part]
 	refills    stock[refill]
@@ -78,7 +80,7 @@ func newWorker(r *Router, l *reactor.Loop) (*worker, error) {
 	w.expirer.Func = w.expire
 	if c := r.cfg.Coalesce; c != nil {
 		var err error
-		if w.flights, err = coalesce.New[*request, flightCall](*c); err != nil {
+		if w.flights, err = coalesce.New[*request](*c); err != nil {
 			return nil, err
 		}
 	}
@@ -111,6 +113,14 @@ func (s *stock[T]) take() *T {
 		return v
 	}
 	return new(T)
+}
+
+// top returns what take will return, nil if that is not yet known.
+func (s *stock[T]) top() *T {
+	if n := len(s.free); n > 0 {
+		return s.free[n-1]
+	}
+	return nil
 }
 
 const stockMax = 4096
