@@ -1,0 +1,105 @@
+// Package toll makes a fast server one of known capacity, and sees how much it has to do.
+//
+// A gate stands before each server. Requests and replies pass it as they are, but a reply is held
+// back until a server with so many places, each of which takes so long for a request, would have given
+// it; requests that find no place wait in the order they came. What a request does is done when it
+// comes, so that those of one connection take effect in their order whatever places they get. A gate
+// knows what is in flight at its server, those who wait included, and all gates of a road together
+// what is in flight at all servers at that moment.
+package toll
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// Road is the gates of a fleet, which count together. It may be used concurrently, but not after
+// Close.
+type Road struct {
+	places  int
+	service time.Duration
+	ctx     context.Context
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu    sync.Mutex // guards all below, and what gates count
+	gates []*Gate
+	all   int       // in flight
+	since time.Time // when that last changed, or was asked for
+}
+
+// NewRoad returns a road without gates, whose servers have so many places and take the service time
+// for a request. Both must be above 0.
+func NewRoad(places int, service time.Duration) *Road {
+	ctx, stop := context.WithCancel(context.Background())
+	return &Road{places: places, service: service, ctx: ctx, stop: stop, since: time.Now()}
+}
+
+// Open makes a gate before a server, at a loopback address of its own.
+func (r *Road) Open(server string) (*Gate, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("cannot open a gate before %s: %w", server, err)
+	}
+	g := r.newGate(server)
+	context.AfterFunc(r.ctx, func() { l.Close() })
+	g.Addr = l.Addr().String()
+	r.running.Go(func() { g.accept(l) })
+	return g, nil
+}
+
+// Close closes all gates and what passes them, and returns when that is done. It may be called again.
+func (r *Road) Close() {
+	r.stop()
+	r.running.Wait()
+}
+
+// Clear begins to count anew: what was seen before is forgotten, what is in flight is not.
+func (r *Road) Clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.passLocked()
+	for _, g := range r.gates {
+		g.seen = newSeen()
+	}
+}
+
+// Seen is what each gate has seen since the last Clear, in the order in which they were opened.
+func (r *Road) Seen() (all []Seen) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.passLocked()
+	for _, g := range r.gates {
+		all = append(all, g.seen.clone())
+	}
+	return all
+}
+
+// passLocked gives the time since the last call to the states that there were.
+func (r *Road) passLocked() {
+	now := time.Now()
+	for _, g := range r.gates {
+		g.seen.Spells[State{g.here, r.all}] += now.Sub(r.since)
+	}
+	r.since = now
+}
+
+func (r *Road) enter(g *Gate, verb string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.passLocked()
+	g.here++
+	r.all++
+	g.seen.Verbs[verb]++
+}
+
+func (r *Road) leave(g *Gate) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.passLocked()
+	g.here--
+	r.all--
+}

@@ -1,0 +1,53 @@
+package toll
+
+import (
+	"maps"
+	"time"
+)
+
+// State is what is in flight at one server, and at all.
+type State struct{ Here, All int }
+
+// Seen is what a gate has seen.
+type Seen struct {
+	Spells map[State]time.Duration // how long it was so
+	Verbs  map[string]int          // requests by their first word
+}
+
+func newSeen() Seen { return Seen{map[State]time.Duration{}, map[string]int{}} }
+
+func (s Seen) clone() Seen { return Seen{maps.Clone(s.Spells), maps.Clone(s.Verbs)} }
+
+// Mean is the mean over time of something about the states. It is 0 when no time has passed.
+func (s Seen) Mean(of func(State) float64) float64 {
+	sum, time := 0.0, 0.0
+	for state, d := range s.Spells {
+		sum += d.Seconds() * of(state)
+		time += d.Seconds()
+	}
+	if time == 0 {
+		return 0
+	}
+	return sum / time
+}
+
+// InFlight is the mean of what was in flight at the server.
+func (s Seen) InFlight() float64 { return s.Mean(func(x State) float64 { return float64(x.Here) }) }
+
+// Max is the most of something about the states. It is 0 if nothing was more.
+func (s Seen) Max(of func(State) int) (most int) {
+	for state, d := range s.Spells {
+		if d > 0 {
+			most = max(most, of(state))
+		}
+	}
+	return most
+}
+
+// Requests is how many requests came.
+func (s Seen) Requests() (n int) {
+	for _, of := range s.Verbs {
+		n += of
+	}
+	return n
+}
