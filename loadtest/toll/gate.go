@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // Gate stands before one server.
@@ -17,16 +15,16 @@ type Gate struct {
 
 	road    *Road
 	server  string
-	places  *semaphore.Weighted
+	places  places
 	service atomic.Int64 // nanoseconds
 
-	here int  // in flight; guarded by the road's mutex, as is seen
-	seen Seen // since the last Clear
+	here Counts // in flight; guarded by the road's mutex, as is seen
+	seen Seen   // since the last Clear
 }
 
 func (r *Road) newGate(server string) *Gate {
-	g := &Gate{road: r, server: server, places: semaphore.NewWeighted(int64(r.places)), seen: newSeen()}
-	g.Take(r.service)
+	g := &Gate{road: r, server: server, places: places{free: r.config.Places}, seen: newSeen()}
+	g.Take(r.config.Service)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.passLocked()
@@ -52,9 +50,12 @@ func (g *Gate) accept(l net.Listener) {
 	}
 }
 
-// ticket is a request that has passed. It is closed when the reply may go, or nobody waits for that
-// any more.
-type ticket chan struct{}
+// ticket is a request that has passed.
+type ticket struct {
+	verb string
+	turn chan struct{} // closed when it has a place
+	done chan struct{} // closed when the reply may go, or nobody waits for that any more
+}
 
 // pipelined is how many requests of one connection may be in flight before no more are read.
 const pipelined = 4096
@@ -67,10 +68,10 @@ func (g *Gate) carry(client, server net.Conn) {
 		client.Close()
 		server.Close()
 	})
-	tickets := make(chan ticket, pipelined)
+	tickets := make(chan *ticket, pipelined)
 	var running sync.WaitGroup
 	running.Go(func() { g.replies(cancel, client, server, tickets) })
-	g.requests(client, server, func(t ticket) {
+	g.requests(client, server, func(t *ticket) {
 		tickets <- t
 		running.Go(func() { g.hold(ctx, t) })
 	})
@@ -80,7 +81,7 @@ func (g *Gate) carry(client, server net.Conn) {
 }
 
 // requests passes requests on, and gives each its ticket, until that fails.
-func (g *Gate) requests(client, server net.Conn, give func(ticket)) {
+func (g *Gate) requests(client, server net.Conn, give func(*ticket)) {
 	in := bufio.NewReader(client)
 	for buf := []byte(nil); ; {
 		verb, request, err := readRequest(in, buf[:0])
@@ -88,8 +89,10 @@ func (g *Gate) requests(client, server net.Conn, give func(ticket)) {
 			return
 		}
 		buf = request
-		g.road.enter(g, verb)
-		give(make(ticket))
+		g.road.count(g, verb, 1)
+		t := &ticket{verb, make(chan struct{}), make(chan struct{})}
+		g.places.ask(t)
+		give(t)
 		if _, err := server.Write(request); err != nil {
 			return
 		}
@@ -97,12 +100,14 @@ func (g *Gate) requests(client, server net.Conn, give func(ticket)) {
 }
 
 // hold waits for a place, and there for as long as a request takes.
-func (g *Gate) hold(ctx context.Context, t ticket) {
-	defer close(t)
-	if g.places.Acquire(ctx, 1) != nil {
+func (g *Gate) hold(ctx context.Context, t *ticket) {
+	defer close(t.done)
+	defer g.places.leave(t)
+	select {
+	case <-t.turn:
+	case <-ctx.Done():
 		return
 	}
-	defer g.places.Release(1)
 	timer := time.NewTimer(time.Duration(g.service.Load()))
 	defer timer.Stop()
 	select {
@@ -113,18 +118,18 @@ func (g *Gate) hold(ctx context.Context, t ticket) {
 
 // replies passes on the reply to each ticket when it is time, and takes the rest back once that
 // fails.
-func (g *Gate) replies(cancel func(), client, server net.Conn, tickets <-chan ticket) {
+func (g *Gate) replies(cancel func(), client, server net.Conn, tickets <-chan *ticket) {
 	in := bufio.NewReader(server)
 	reply := []byte(nil)
 	for t := range tickets {
 		var err error
 		if reply, err = readReply(in, reply[:0]); err == nil {
-			<-t
+			<-t.done
 			_, err = client.Write(reply)
 		}
 		if err != nil {
 			cancel()
 		}
-		g.road.leave(g)
+		g.road.count(g, t.verb, -1)
 	}
 }

@@ -16,26 +16,33 @@ import (
 	"time"
 )
 
+// Config describes servers. Places and Service must be set.
+type Config struct {
+	Places  int           // requests that a server works on at a time
+	Service time.Duration // that it takes for each at first
+	// Kinds are requests that are counted apart, by their first word: each 1 to NumKinds-1. All others
+	// are of kind 0.
+	Kinds map[string]int
+}
+
 // Road is the gates of a fleet, which count together. It may be used concurrently, but not after
 // Close.
 type Road struct {
-	places  int
-	service time.Duration
+	config  Config
 	ctx     context.Context
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
 	mu    sync.Mutex // guards all below, and what gates count
 	gates []*Gate
-	all   int       // in flight
+	all   Counts    // in flight
 	since time.Time // when that last changed, or was asked for
 }
 
-// NewRoad returns a road without gates, whose servers have so many places and take the service time
-// for a request. Both must be above 0.
-func NewRoad(places int, service time.Duration) *Road {
+// NewRoad returns a road without gates.
+func NewRoad(c Config) *Road {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Road{places: places, service: service, ctx: ctx, stop: stop, since: time.Now()}
+	return &Road{config: c, ctx: ctx, stop: stop, since: time.Now()}
 }
 
 // Open makes a gate before a server, at a loopback address of its own.
@@ -87,19 +94,15 @@ func (r *Road) passLocked() {
 	r.since = now
 }
 
-func (r *Road) enter(g *Gate, verb string) {
+// count adds to what is in flight at a gate.
+func (r *Road) count(g *Gate, verb string, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.passLocked()
-	g.here++
-	r.all++
-	g.seen.Verbs[verb]++
-}
-
-func (r *Road) leave(g *Gate) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.passLocked()
-	g.here--
-	r.all--
+	if n > 0 {
+		g.seen.Verbs[verb] += n
+	}
+	kind := r.config.Kinds[verb]
+	g.here[kind] += n
+	r.all[kind] += n
 }

@@ -5,8 +5,14 @@ import (
 	"time"
 )
 
-// State is what is in flight at one server, and at all.
-type State struct{ Here, All int }
+// NumKinds is how many kinds of requests can be counted apart.
+const NumKinds = 4
+
+// Counts is what is in flight of each kind.
+type Counts [NumKinds]int
+
+// State is what is in flight at a moment.
+type State struct{ Here, All Counts } // at one server, and at all
 
 // Seen is what a gate has seen.
 type Seen struct {
@@ -30,9 +36,6 @@ func (s Seen) Mean(of func(State) float64) float64 {
 	}
 	return sum / time
 }
-
-// InFlight is the mean of what was in flight at the server.
-func (s Seen) InFlight() float64 { return s.Mean(func(x State) float64 { return float64(x.Here) }) }
 
 // Max is the most of something about the states. It is 0 if nothing was more.
 func (s Seen) Max(of func(State) int) (most int) {

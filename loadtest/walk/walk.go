@@ -84,11 +84,15 @@ func (w *Walker) Close() {
 
 // at does something at the server that has room for a key.
 func (w *Walker) at(key string, do func(*caller.Conn) error) error {
-	order := w.ring.Pick(make([]int, 0, len(w.targets)), xxhash.Sum64String(key), len(w.targets))
-	i, c := w.take(order)
+	i, c := w.take(w.order(key))
 	err := do(c)
 	w.give(i, c)
 	return err
+}
+
+// order is the servers from a key's place on.
+func (w *Walker) order(key string) []int {
+	return w.ring.Pick(make([]int, 0, len(w.targets)), xxhash.Sum64String(key), len(w.targets))
 }
 
 // take counts a request at the first server with room, and returns a connection to it. If
