@@ -12,8 +12,9 @@ import (
 )
 
 // The kinds of requests that come to servers. The routers' bound counts reads and writes, not what they
-// ask on their own for the sake of copies. With each read that comes home because a copy was not
-// there comes one question, for how long the item has to live: so many reads have not been let in by the bound.
+// ask on their own for the sake of copies. A read that comes home because a copy was not there comes
+// with a question, how long the item has to live: so questions tell how many reads were not let in
+// by the bound.
 const (
 	reads = iota
 	writes

@@ -64,10 +64,12 @@ const pipelined = 4096
 // flight is given up, and what waits for a place leaves.
 func (g *Gate) carry(client, server net.Conn) {
 	ctx, cancel := context.WithCancel(g.road.ctx)
-	context.AfterFunc(ctx, func() {
+	leave := func() {
 		client.Close()
 		server.Close()
-	})
+	}
+	context.AfterFunc(ctx, leave)
+	defer leave()
 	tickets := make(chan *ticket, pipelined)
 	var running sync.WaitGroup
 	running.Go(func() { g.replies(cancel, client, server, tickets) })

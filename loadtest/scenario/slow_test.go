@@ -1,0 +1,84 @@
+//go:build linux
+
+package scenario
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"cacherouter/loadtest/toll"
+)
+
+func TestASlowServerIsSparedByTheBound(t *testing.T) {
+	s := onStage(t)
+	x, err := s.strain(spillLow, -1, 4*time.Second)
+	s.must(t, err)
+	t.Logf("%s\n%s", x, x.bounds())
+	if got, may := x.mostLetIn(), x.mayLetIn(); got == 0 || got > may {
+		t.Errorf("the slow server let %d reads in at a time, it may %d", got, may)
+	}
+	if now := shareOf(x.seen, x.victim); now > x.before*3/4 || x.spilled == 0 || x.told == 0 {
+		t.Errorf("%.3f of the requests come to it, before it was slow %.3f; %d spilled; the routers tell of %.2f in flight", now, x.before, x.spilled, x.told)
+	}
+	if x.stale != 0 || x.hits < 0.99 || x.done == 0 {
+		t.Errorf("%d stale, hits %.4f, of %d", x.stale, x.hits, x.done)
+	}
+}
+
+func TestTheRingWalkServesOldValues(t *testing.T) {
+	s := onStage(t)
+	x, err := s.strain(walking, -1, 3*time.Second)
+	s.must(t, err)
+	t.Log(x)
+	if x.stale == 0 || x.hits == 1 || x.oldest == 0 {
+		t.Errorf("%d stale, hits %.4f, the stalest for %v: the check would find nothing", x.stale, x.hits, x.oldest)
+	}
+}
+
+func TestBoundOfAGuard(t *testing.T) {
+	f := func(routers, floor, all, want int) {
+		t.Helper()
+		if got := guardOf("", routers, "any", floor).bound(all); got != want {
+			t.Errorf("%d routers with floor %d, %d in flight: %d, want %d", routers, floor, all, got, want)
+		}
+	}
+	f(1, 1, 0, 1)
+	f(1, 8, 0, 8)
+	f(1, 1, 31, 5) // 1.25 * 32/8
+	f(1, 1, 32, 6)
+	f(1, 8, 63, 10)
+	f(3, 1, 0, 3)
+	f(3, 1, 93, 15) // each 1.25 * 32/8
+	f(3, 8, 93, 24)
+}
+
+func TestWhatIsForcedIsNotHeldAgainstTheBound(t *testing.T) {
+	seen := func(n toll.Counts) toll.Seen {
+		s := toll.State{Here: n, All: toll.Counts{28, 2, 9, 9}}
+		return toll.Seen{Spells: map[toll.State]time.Duration{s: time.Second}}
+	}
+	x := &strain{guard: spillLow, seen: []toll.Seen{seen(toll.Counts{8, 1, 3, 5})}}
+	bound, home := x.allowed()
+	for what, figures := range map[string][2]float64{
+		"peak":      {x.peak(), 9 * 8.0 / 30},
+		"bound":     {bound, 5 * 8.0 / 30},
+		"home":      {home, 4 * 8.0 / 30},
+		"mostLetIn": {float64(x.mostLetIn()), 5},
+		"mayLetIn":  {float64(x.mayLetIn()), 5},
+	} {
+		if math.Abs(figures[0]-figures[1]) > 1e-9 {
+			t.Errorf("%s is %v, want %v", what, figures[0], figures[1])
+		}
+	}
+}
+
+func TestMedianIsTheServerNearestToTheMean(t *testing.T) {
+	var seen []toll.Seen
+	for _, n := range []int{10, 50, 27, 20} {
+		seen = append(seen, toll.Seen{Verbs: map[string]int{"get": n - 1, "set": 1}})
+	}
+	if got := median(seen); got != 2 {
+		t.Errorf("server %d, want 2 of 27 requests; the mean is 26.75", got)
+	}
+}
