@@ -35,13 +35,14 @@ func guardOf(name string, routers int, spill string, floor int) guard {
 	return guard{name, routers, []string{slowHot, bound}, floor}
 }
 
-// bound is how much a server may have in flight while so much is at all. What is in flight is taken to be
-// the same at each router.
+// bound is how much a server may have in flight while so much is at all. With several routers it is the
+// sum of their bounds, the most that it can be however the load is divided: each rounds its share
+// up. Then the floor must be 1, which every share is at least.
 func (g guard) bound(all int) int {
 	n := max(g.routers, 1)
-	whole := 1000 * slowServers * n
-	share := (slowFactor*(all+n) + whole - 1) / whole
-	return n * max(g.floor, share)
+	const whole = 1000 * slowServers
+	share := (slowFactor*(all+n) + n*(whole-1)) / whole
+	return max(g.floor, share)
 }
 
 // guarded is a fleet behind gates, with a load.
@@ -54,11 +55,11 @@ type guarded struct {
 }
 
 // guarded starts a fleet that holds all keys.
-func (s *stage) guarded(g guard) (f *guarded, err error) {
-	f = &guarded{guard: g, road: toll.NewRoad(toll.Config{Places: slowPlaces, Service: slowService, Kinds: kinds})}
+func (s *stage) guarded(g guard, work toil) (f *guarded, err error) {
+	f = &guarded{guard: g, road: toll.NewRoad(toll.Config{Places: slowPlaces, Service: work.service, Kind: kindOf})}
 	f.fleet, err = s.fleet(fleet.Config{Servers: slowServers, Routers: g.routers, Static: true, Timeout: slowTimeout, Pool: g.pool, Front: f.front})
 	if err == nil {
-		err = f.fill(s.ctx)
+		err = f.fill(s.ctx, work.rate)
 	}
 	if err != nil {
 		f.close()
@@ -83,9 +84,9 @@ func (f *guarded) close() {
 	f.road.Close()
 }
 
-func (f *guarded) fill(ctx context.Context) (err error) {
+func (f *guarded) fill(ctx context.Context, rate float64) (err error) {
 	f.plan = traffic.Plan{
-		Targets: f.fleet.Targets(), Ledger: ledger.New(slowKeys, 100), Zipf: slowZipf, Rate: slowRate, Workers: slowWorkers,
+		Targets: f.fleet.Targets(), Ledger: ledger.New(slowKeys, 100), Zipf: slowZipf, Rate: rate, Workers: slowWorkers,
 		Writes: slowWrites, Refill: true, Timeout: 5 * slowTimeout, Seed: 1,
 	}
 	if f.guard.routers == 0 {

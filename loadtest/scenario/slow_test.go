@@ -10,9 +10,12 @@ import (
 	"cacherouter/loadtest/toll"
 )
 
+// lighter is what a busy machine can do, watched by the race detector.
+var lighter = toil{rate: 400, service: 50 * time.Millisecond, length: 3 * time.Second}
+
 func TestASlowServerIsSparedByTheBound(t *testing.T) {
 	s := onStage(t)
-	x, err := s.strain(spillLow, -1, 4*time.Second)
+	x, err := s.strain(spillLow, -1, lighter)
 	s.must(t, err)
 	t.Logf("%s\n%s", x, x.bounds())
 	if got, may := x.mostLetIn(), x.mayLetIn(); got == 0 || got > may {
@@ -28,7 +31,7 @@ func TestASlowServerIsSparedByTheBound(t *testing.T) {
 
 func TestTheRingWalkServesOldValues(t *testing.T) {
 	s := onStage(t)
-	x, err := s.strain(walking, -1, 3*time.Second)
+	x, err := s.strain(walking, -1, lighter)
 	s.must(t, err)
 	t.Log(x)
 	if x.stale == 0 || x.hits == 1 || x.oldest == 0 {
@@ -49,23 +52,25 @@ func TestBoundOfAGuard(t *testing.T) {
 	f(1, 1, 32, 6)
 	f(1, 8, 63, 10)
 	f(3, 1, 0, 3)
-	f(3, 1, 93, 15) // each 1.25 * 32/8
-	f(3, 8, 93, 24)
+	f(3, 1, 93, 17) // 15 for all of them, and 1 for each that has none
 }
 
 func TestWhatIsForcedIsNotHeldAgainstTheBound(t *testing.T) {
-	seen := func(n toll.Counts) toll.Seen {
-		s := toll.State{Here: n, All: toll.Counts{28, 2, 9, 9}}
-		return toll.Seen{Spells: map[toll.State]time.Duration{s: time.Second}}
+	seen := func(here, all toll.Counts) []toll.Seen {
+		return []toll.Seen{{Spells: map[toll.State]time.Duration{{Here: here, All: all}: time.Second}}}
 	}
-	x := &strain{guard: spillLow, seen: []toll.Seen{seen(toll.Counts{8, 1, 3, 5})}}
+	x := &strain{
+		guard: spillLow,
+		seen:  seen(toll.Counts{5, 1, 3, 5}, toll.Counts{20, 2, 8, 9}),
+		pure:  seen(toll.Counts{5, 0, 3, 5}, toll.Counts{31, 0, 1, 9}),
+	}
 	bound, home := x.allowed()
 	for what, figures := range map[string][2]float64{
 		"peak":      {x.peak(), 9 * 8.0 / 30},
 		"bound":     {bound, 5 * 8.0 / 30},
 		"home":      {home, 4 * 8.0 / 30},
 		"mostLetIn": {float64(x.mostLetIn()), 5},
-		"mayLetIn":  {float64(x.mayLetIn()), 5},
+		"mayLetIn":  {float64(x.mayLetIn()), 6},
 	} {
 		if math.Abs(figures[0]-figures[1]) > 1e-9 {
 			t.Errorf("%s is %v, want %v", what, figures[0], figures[1])
@@ -76,9 +81,26 @@ func TestWhatIsForcedIsNotHeldAgainstTheBound(t *testing.T) {
 func TestMedianIsTheServerNearestToTheMean(t *testing.T) {
 	var seen []toll.Seen
 	for _, n := range []int{10, 50, 27, 20} {
-		seen = append(seen, toll.Seen{Verbs: map[string]int{"get": n - 1, "set": 1}})
+		seen = append(seen, toll.Seen{Came: toll.Counts{n - 1, 1}})
 	}
 	if got := median(seen); got != 2 {
 		t.Errorf("server %d, want 2 of 27 requests; the mean is 26.75", got)
 	}
+}
+
+func TestKindsOfRequests(t *testing.T) {
+	f := func(before, line string, want int) {
+		t.Helper()
+		if got := kindOf([]byte(before), []byte(line)); got != want {
+			t.Errorf("%q after %q is of kind %d, want %d", line, before, got, want)
+		}
+	}
+	f("", "get ab\r\n", reads)
+	f("mg abc t\r\n", "get ab\r\n", reads)
+	f("get ab\r\n", "get ab\r\n", reads)
+	f("mg ab t\r\n", "get ab\r\n", fetches)
+	f("mg ab t\r\n", "set ab 0 0 3\r\n", writes)
+	f("", "mg ab t\r\n", errands)
+	f("", "add ab 0 10 3\r\n", errands)
+	f("", "delete ab\r\n", errands)
 }

@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"time"
@@ -11,27 +12,35 @@ import (
 	"cacherouter/loadtest/toll"
 )
 
-// The kinds of requests that come to servers. The routers' bound counts reads and writes, not what they
-// ask on their own for the sake of copies. A read that comes home because a copy was not there comes
-// with a question, how long the item has to live: so questions tell how many reads were not let in
-// by the bound.
+// The kinds of requests that come to servers. The routers' bound counts all but what they ask for the
+// sake of copies.
 const (
 	reads = iota
 	writes
-	questions
-	errands
+	fetches // reads that come home because a copy was not there, however full it is
+	errands // for the sake of copies
 )
 
-var kinds = map[string]int{"set": writes, "mg": questions, "add": errands, "delete": errands}
+// kindOf tells what a router has sent. With a fetch it asks how long the item has to live, right before.
+func kindOf(before, line []byte) int {
+	switch verb, rest, _ := bytes.Cut(line, []byte{' '}); string(verb) {
+	case "set":
+		return writes
+	case "get":
+		key, asks := bytes.CutPrefix(before, []byte("mg "))
+		if key, _, _ = bytes.Cut(key, []byte{' '}); asks && string(rest) == string(key)+"\r\n" {
+			return fetches
+		}
+		return reads
+	}
+	return errands
+}
 
 // charged is what the bound counts.
-func charged(c toll.Counts) int { return c[reads] + c[writes] }
+func charged(c toll.Counts) int { return c[reads] + c[writes] + c[fetches] }
 
-// forced is what of it comes however full the server is.
-func forced(c toll.Counts) int { return c[writes] + c[questions] }
-
-// letIn is the reads that came because there was room.
-func letIn(c toll.Counts) int { return c[reads] - c[questions] }
+// homely is what of it comes home however full that is.
+func homely(c toll.Counts) int { return c[writes] + c[fetches] }
 
 // strain is what was seen while one server was slow.
 type strain struct {
@@ -39,6 +48,7 @@ type strain struct {
 	victim  int
 	before  float64     // the share of all requests that came to the victim while it was well
 	seen    []toll.Seen // by the gates
+	pure    []toll.Seen // by them while nothing was written
 	load    pace.Result
 	hits    float64
 	done    int // requests
@@ -65,22 +75,24 @@ func (x *strain) peak() float64 { return x.here(charged) * slowServers / x.all()
 // home.
 func (x *strain) allowed() (bound, home float64) {
 	bound = x.seen[x.victim].Mean(func(s toll.State) float64 { return float64(x.guard.bound(charged(s.All))) })
-	return bound * slowServers / x.all(), x.here(forced) * slowServers / x.all()
+	return bound * slowServers / x.all(), x.here(homely) * slowServers / x.all()
 }
 
-// mostLetIn is the most reads at a time that came because there was room, and mayLetIn the bound when
-// most was in flight at all servers.
+// mostLetIn is the most reads at a time that the slow server had because there was room: while
+// nothing was written, as reads of what is being written come home as well. mayLetIn is the bound at the
+// moment when most was in flight at all servers.
 func (x *strain) mostLetIn() int {
-	return x.seen[x.victim].Max(func(s toll.State) int { return letIn(s.Here) })
+	return x.pure[x.victim].Max(func(s toll.State) int { return s.Here[reads] })
 }
 
 func (x *strain) mayLetIn() int {
-	return x.guard.bound(x.seen[x.victim].Max(func(s toll.State) int { return charged(s.All) }))
+	return x.guard.bound(x.pure[x.victim].Max(func(s toll.State) int { return charged(s.All) }))
 }
 
 func (x *strain) String() string {
 	most := x.seen[x.victim].Max(func(s toll.State) int { return charged(s.Here) })
-	text := fmt.Sprintf("p50 %v, p99 %v, hits %.4f, %d of %d failed, %d stale", x.quantile(50), x.quantile(99), x.hits, x.failed, x.done+x.failed, x.stale)
+	text := fmt.Sprintf("p50 %v, p99 %v, %d started late, %d of %d failed, hits %.4f, %d stale",
+		at(x.load.Latency, 50), at(x.load.Latency, 99), x.load.Late, x.failed, x.done+x.failed, x.hits, x.stale)
 	if x.stale > 0 {
 		text += fmt.Sprintf(" by up to %v", x.oldest.Round(100*time.Millisecond))
 	}
@@ -91,22 +103,18 @@ func (x *strain) String() string {
 // bounds says how the bound was kept.
 func (x *strain) bounds() string {
 	bound, home := x.allowed()
-	copies := x.here(func(c toll.Counts) int { return c[questions] + c[errands] })
+	copies := x.here(func(c toll.Counts) int { return c[errands] })
 	return fmt.Sprintf("%.2f of the mean allowed and %.2f that may not leave home; at most %d reads let in of %d; the routers tell of %.1f in flight, %d spilled; %.1f more for the sake of copies",
 		bound, home, x.mostLetIn(), x.mayLetIn(), x.told, x.spilled, copies)
-}
-
-func (x *strain) quantile(q float64) time.Duration {
-	return time.Duration(x.load.Latency.ValueAtQuantile(q)).Round(time.Millisecond)
 }
 
 // shareOf is the share of all requests that came to one server.
 func shareOf(seen []toll.Seen, server int) float64 {
 	all := 0
 	for _, s := range seen {
-		all += s.Requests()
+		all += s.Came.Sum()
 	}
-	return float64(seen[server].Requests()) / float64(max(all, 1))
+	return float64(seen[server].Came.Sum()) / float64(max(all, 1))
 }
 
 // median is the server whose share is nearest to the mean.

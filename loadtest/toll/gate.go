@@ -52,7 +52,7 @@ func (g *Gate) accept(l net.Listener) {
 
 // ticket is a request that has passed.
 type ticket struct {
-	verb string
+	kind int
 	turn chan struct{} // closed when it has a place
 	done chan struct{} // closed when the reply may go, or nobody waits for that any more
 }
@@ -85,14 +85,15 @@ func (g *Gate) carry(client, server net.Conn) {
 // requests passes requests on, and gives each its ticket, until that fails.
 func (g *Gate) requests(client, server net.Conn, give func(*ticket)) {
 	in := bufio.NewReader(client)
-	for buf := []byte(nil); ; {
-		verb, request, err := readRequest(in, buf[:0])
+	var before, buf []byte
+	for {
+		request, line, err := readRequest(in, buf[:0])
 		if err != nil {
 			return
 		}
-		buf = request
-		g.road.count(g, verb, 1)
-		t := &ticket{verb, make(chan struct{}), make(chan struct{})}
+		t := &ticket{g.road.kind(before, request[:line]), make(chan struct{}), make(chan struct{})}
+		g.road.count(g, t.kind, 1)
+		before, buf = append(before[:0], request[:line]...), request
 		g.places.ask(t)
 		give(t)
 		if _, err := server.Write(request); err != nil {
@@ -132,6 +133,6 @@ func (g *Gate) replies(cancel func(), client, server net.Conn, tickets <-chan *t
 		if err != nil {
 			cancel()
 		}
-		g.road.count(g, t.verb, -1)
+		g.road.count(g, t.kind, -1)
 	}
 }

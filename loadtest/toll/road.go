@@ -20,9 +20,10 @@ import (
 type Config struct {
 	Places  int           // requests that a server works on at a time
 	Service time.Duration // that it takes for each at first
-	// Kinds are requests that are counted apart, by their first word: each 1 to NumKinds-1. All others
-	// are of kind 0.
-	Kinds map[string]int
+	// Kind says of which kind a request is, 0 to NumKinds-1, by its line and that of the one before it on
+	// the same connection, empty for the first. It is called concurrently. Nil means that all are
+	// of kind 0.
+	Kind func(before, line []byte) int
 }
 
 // Road is the gates of a fleet, which count together. It may be used concurrently, but not after
@@ -95,14 +96,18 @@ func (r *Road) passLocked() {
 }
 
 // count adds to what is in flight at a gate.
-func (r *Road) count(g *Gate, verb string, n int) {
+func (r *Road) count(g *Gate, kind, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.passLocked()
-	if n > 0 {
-		g.seen.Verbs[verb] += n
-	}
-	kind := r.config.Kinds[verb]
+	g.seen.Came[kind] += max(0, n)
 	g.here[kind] += n
 	r.all[kind] += n
+}
+
+func (r *Road) kind(before, line []byte) int {
+	if r.config.Kind == nil {
+		return 0
+	}
+	return r.config.Kind(before, line)
 }

@@ -8,7 +8,7 @@ import (
 // NumKinds is how many kinds of requests can be counted apart.
 const NumKinds = 4
 
-// Counts is what is in flight of each kind.
+// Counts is how many requests there are of each kind.
 type Counts [NumKinds]int
 
 // State is what is in flight at a moment.
@@ -17,12 +17,12 @@ type State struct{ Here, All Counts } // at one server, and at all
 // Seen is what a gate has seen.
 type Seen struct {
 	Spells map[State]time.Duration // how long it was so
-	Verbs  map[string]int          // requests by their first word
+	Came   Counts                  // requests
 }
 
-func newSeen() Seen { return Seen{map[State]time.Duration{}, map[string]int{}} }
+func newSeen() Seen { return Seen{Spells: map[State]time.Duration{}} }
 
-func (s Seen) clone() Seen { return Seen{maps.Clone(s.Spells), maps.Clone(s.Verbs)} }
+func (s Seen) clone() Seen { return Seen{maps.Clone(s.Spells), s.Came} }
 
 // Mean is the mean over time of something about the states. It is 0 when no time has passed.
 func (s Seen) Mean(of func(State) float64) float64 {
@@ -47,9 +47,9 @@ func (s Seen) Max(of func(State) int) (most int) {
 	return most
 }
 
-// Requests is how many requests came.
-func (s Seen) Requests() (n int) {
-	for _, of := range s.Verbs {
+// Sum is that of all kinds.
+func (c Counts) Sum() (n int) {
+	for _, of := range c {
 		n += of
 	}
 	return n

@@ -11,20 +11,20 @@ import (
 // What is known of the protocol here is where a request ends, and the reply to it: of classic text
 // commands and meta commands that are each answered.
 
-// readRequest appends the next request to buf, and returns its first word as well.
-func readRequest(in *bufio.Reader, buf []byte) (verb string, request []byte, err error) {
+// readRequest appends the next request to buf, which is to be empty, and says how long its line is.
+func readRequest(in *bufio.Reader, buf []byte) (request []byte, line int, err error) {
 	if buf, err = appendLine(in, buf); err != nil {
-		return "", nil, err
+		return nil, 0, err
 	}
+	line = len(buf)
 	words := bytes.Fields(buf)
 	if len(words) == 0 {
-		return "", buf, nil
+		return buf, line, nil
 	}
-	verb = string(words[0])
-	if at := sizeAt[verb]; at > 0 {
+	if at := sizeAt[string(words[0])]; at > 0 {
 		buf, err = appendData(in, buf, words, at)
 	}
-	return verb, buf, err
+	return buf, line, err
 }
 
 // sizeAt is the place of the word that tells the size of what follows a request's line.
