@@ -57,9 +57,9 @@ type guarded struct {
 // guarded starts a fleet that holds all keys.
 func (s *stage) guarded(g guard, work toil) (f *guarded, err error) {
 	f = &guarded{guard: g, road: toll.NewRoad(toll.Config{Places: slowPlaces, Service: work.service, Kind: kindOf})}
-	f.fleet, err = s.fleet(fleet.Config{Servers: slowServers, Routers: g.routers, Static: true, Timeout: slowTimeout, Pool: g.pool, Front: f.front})
+	f.fleet, err = s.fleet(fleet.Config{Servers: slowServers, Routers: g.routers, Static: true, Timeout: work.timeout, Pool: g.pool, Front: f.front})
 	if err == nil {
-		err = f.fill(s.ctx, work.rate)
+		err = f.fill(s.ctx, work)
 	}
 	if err != nil {
 		f.close()
@@ -84,13 +84,13 @@ func (f *guarded) close() {
 	f.road.Close()
 }
 
-func (f *guarded) fill(ctx context.Context, rate float64) (err error) {
+func (f *guarded) fill(ctx context.Context, work toil) (err error) {
 	f.plan = traffic.Plan{
-		Targets: f.fleet.Targets(), Ledger: ledger.New(slowKeys, 100), Zipf: slowZipf, Rate: rate, Workers: slowWorkers,
-		Writes: slowWrites, Refill: true, Timeout: 5 * slowTimeout, Seed: 1,
+		Targets: f.fleet.Targets(), Ledger: ledger.New(slowKeys, 100), Zipf: slowZipf, Rate: work.rate, Workers: work.workers,
+		Writes: slowWrites, Refill: true, Timeout: 5 * work.timeout, Seed: 1,
 	}
 	if f.guard.routers == 0 {
-		c := walk.Config{PerMille: slowFactor, Timeout: slowTimeout}
+		c := walk.Config{PerMille: slowFactor, Timeout: work.timeout}
 		for i, s := range f.fleet.Servers {
 			c.Names, c.Targets = append(c.Names, s.Name), append(c.Targets, f.gates[i].Addr)
 		}

@@ -18,24 +18,26 @@ const (
 	slowTimes   = 10 // how many times as long the slow one takes for each
 	slowKeys    = 200
 	slowZipf    = 1.2
-	slowWorkers = 256
-	slowWrites  = 10 // of a thousand requests
-	slowTimeout = time.Second
-	slowOfAge   = 15 * time.Second // as ofAge, with a timeout of slowTimeout
+	slowWrites  = 10               // of a thousand requests
 	copyLife    = 10 * time.Second // at most, by the contract
 )
 
 // toil is how much there is to do.
 type toil struct {
 	rate    float64       // requests a second
+	workers int           // that send them: so many are under way at most
 	service time.Duration // that a server takes for each, while it is well
+	timeout time.Duration // after which a router does not wait for it any more
 	length  time.Duration // of what is measured, and of what comes before it
 }
+
+// ofAge is as the other ofAge, for any timeout.
+func (w toil) ofAge() time.Duration { return copyLife + 2*w.timeout + 3*time.Second }
 
 // slowToil has so much in flight that the bound is well above one, and the slow server, with no bound,
 // far more than it can do; though it could do what must come to it: each key once in the
 // life of a copy, and writes.
-var slowToil = toil{rate: 2000, service: 20 * time.Millisecond, length: 12 * time.Second}
+var slowToil = toil{rate: 2000, workers: 256, service: 20 * time.Millisecond, timeout: time.Second, length: 12 * time.Second}
 
 var (
 	unbounded = guard{name: "no bound", routers: 1, pool: []string{slowHot, "bound: {spill: none}"}}
@@ -101,7 +103,7 @@ func (s *stage) strain(g guard, victim int, work toil) (*strain, error) {
 		return nil, err
 	}
 	defer f.close()
-	age := slowOfAge
+	age := work.ofAge()
 	if g.floor == 0 {
 		age = work.length / 4
 	}
