@@ -17,7 +17,8 @@ import (
 // admin is where the router's own view of things is asked for.
 func (r *Router) admin() string { return fmt.Sprintf("%s:%d", r.host, adminPort) }
 
-// Metric returns the value of a metric without labels.
+// Metric returns the value of a metric, whose name has its labels behind it as they are shown, if it
+// has any.
 func (r *Router) Metric(ctx context.Context, name string) (float64, error) {
 	body, err := r.look(ctx, "/metrics")
 	if err != nil {

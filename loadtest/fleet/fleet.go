@@ -45,6 +45,10 @@ type Config struct {
 	Static bool
 	// Keep has a server that is replaced take over the old process's memory.
 	Keep bool
+	// Front puts something before each server when it has started, and returns the address at which
+	// the routers reach it; nil means that they reach it directly. Servers come in their order. What
+	// stands before a server stays when that ends, and CutServer does not cut it off.
+	Front func(server string) (addr string, err error)
 	// Logs gets what the routers log, each line behind its router's name; nil means nobody wants it.
 	// It is written to from several goroutines, a line at a time.
 	Logs io.Writer
@@ -105,6 +109,9 @@ func (f *Fleet) start(ctx context.Context) error {
 		if err := s.Start(ctx); err != nil {
 			return err
 		}
+		if err := f.front(s); err != nil {
+			return err
+		}
 	}
 	for i := range f.config.Routers {
 		f.Routers = append(f.Routers, f.newRouter(i))
@@ -115,6 +122,14 @@ func (f *Fleet) start(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// front puts before a server what the configuration wants there.
+func (f *Fleet) front(s *Server) (err error) {
+	if s.Front = s.Addr; f.config.Front != nil {
+		s.Front, err = f.config.Front(s.Addr)
+	}
+	return err
 }
 
 // Stop ends all processes and returns when they are gone. It may be called again.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -96,6 +97,27 @@ func TestServersKeepTheirAddresses(t *testing.T) {
 	}
 	if err := get(f.Servers[0].Addr); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestRoutersReachServersThroughWhatStandsBefore(t *testing.T) {
+	inner := start(t, Config{Servers: 2})
+	var asked []string
+	f := start(t, Config{Servers: 2, Routers: 1, Static: true, Front: func(server string) (string, error) {
+		asked = append(asked, server)
+		return inner.Servers[len(asked)-1].Addr, nil // another server, as far as routers can tell
+	}})
+	set(t, f.Routers[0].Addr)
+	if hit(t, f.Servers[0].Addr) || hit(t, f.Servers[1].Addr) || hit(t, inner.Servers[0].Addr) == hit(t, inner.Servers[1].Addr) {
+		t.Error("the value is not where the front leads, once")
+	}
+	if !slices.Equal(asked, []string{f.Servers[0].Addr, f.Servers[1].Addr}) {
+		t.Errorf("fronts for %v", asked)
+	}
+	for i := range 2 {
+		if f.Servers[i].Front != inner.Servers[i].Addr || inner.Servers[i].Front != inner.Servers[i].Addr {
+			t.Errorf("server %d is reached at %s, the one behind at %s", i, f.Servers[i].Front, inner.Servers[i].Front)
+		}
 	}
 }
 

@@ -118,7 +118,7 @@ func (r *Router) configText() string {
 	fmt.Fprintf(b, "membership:\n  enabled: %v\n", !f.config.Static)
 	fmt.Fprintf(b, "pool:\n  servers:\n")
 	for _, s := range f.Servers[:f.listed] {
-		fmt.Fprintf(b, "    - %q\n", s.Name+"="+s.Addr)
+		fmt.Fprintf(b, "    - %q\n", s.Name+"="+s.Front)
 	}
 	if t := f.config.Timeout; t > 0 {
 		fmt.Fprintf(b, "  timeout: %v\n  connect_timeout: %v\n", t, t)

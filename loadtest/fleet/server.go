@@ -23,6 +23,8 @@ const restartPause = 2100 * time.Millisecond
 type Server struct {
 	Name string
 	Addr string // host:port
+	// Front is where routers reach it; Addr, unless the fleet's configuration puts something there.
+	Front string
 
 	host string
 	args []string

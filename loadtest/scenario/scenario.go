@@ -41,6 +41,7 @@ func All() []Scenario {
 		{"checks", "one of three servers is killed within 600 requests: errors without health checks, with active ones, with ours", checks},
 		{"hot", "half of all requests are for one key: how full its server is, with each remedy", hot},
 		{"stampede", "1,000 clients ask for one missing key at once: what servers and the origin see of it", stampede},
+		{"slow", "one of eight servers is slowed to a tenth: what comes to it, with each bound", slow},
 	}
 }
 

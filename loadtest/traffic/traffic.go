@@ -15,12 +15,25 @@ import (
 	"cacherouter/loadtest/pace"
 )
 
-// Plan says what is done. Targets, Ledger and Rate must be set.
+// Cache is what a worker asks. A [caller.Conn] is one; errors are those that it returns.
+type Cache interface {
+	Get(key string) (value []byte, hit bool, err error)
+	Set(key string, value []byte, ttl int) error
+	Delete(key string) error
+	Close() // at the end
+}
+
+// Plan says what is done. Ledger, Rate, and Targets or Cache must be set.
 type Plan struct {
 	Targets []string // of routers or servers, each host:port; workers use them in turn
+	// Cache is asked by all workers at once instead of targets; nil means that there is none.
+	Cache   Cache
 	Ledger  *ledger.Ledger
 	Rate    float64 // requests per second, over all targets
-	Workers int     // connections; 0 is 48 for each target
+	Workers int     // requests at a time; 0 is 48 for each target
+	// Zipf is by which power keys become rarer, from the first of the ledger on: over 1, or 0 for keys
+	// that are all as frequent.
+	Zipf float64
 	// Writes and Deletes are their shares of the requests, per mille.
 	Writes, Deletes int
 	// Refill has a read that misses be followed by a write of the key, as look-aside clients do.
@@ -40,14 +53,15 @@ type Running struct {
 	paced   pace.Result // valid once ended is closed
 }
 
-// client is a worker's connection, and its choices.
+// client is what a worker asks, and its choices.
 type client struct {
-	conn   caller.Conn
+	cache  Cache
 	target int
 	rng    *rand.Rand
+	key    func() int
 }
 
-// Fill writes every key of the ledger once, through the first target. It comes before Start.
+// Fill writes every key of the ledger once, through the first target or the cache. It comes before Start.
 func Fill(ctx context.Context, p Plan) error {
 	const workers = 8
 	errs := make([]error, workers)
@@ -60,12 +74,12 @@ func Fill(ctx context.Context, p Plan) error {
 }
 
 func fillShare(ctx context.Context, p Plan, share, shares int) error {
-	c := caller.Conn{Target: p.Targets[0], Timeout: p.timeout()}
+	c := p.cache(0)
 	defer c.Close()
 	for i := share; i < p.Ledger.Len() && ctx.Err() == nil; i += shares {
 		w, ok := p.Ledger.Begin(i, false)
 		if !ok {
-			return fmt.Errorf("cannot fill %s: it is in use", p.Targets[0])
+			return fmt.Errorf("cannot fill %s: it is being written", ledger.Key(i))
 		}
 		err := c.Set(w.Key, w.Value, 0)
 		w.End(err == nil)
@@ -74,6 +88,23 @@ func fillShare(ctx context.Context, p Plan, share, shares int) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// cache is what to ask instead of, or at, a target.
+func (p Plan) cache(target int) Cache {
+	if p.Cache != nil {
+		return p.Cache
+	}
+	return &caller.Conn{Target: p.Targets[target], Timeout: p.timeout()}
+}
+
+// keys returns how a worker chooses keys.
+func (p Plan) keys(rng *rand.Rand) func() int {
+	if p.Zipf == 0 {
+		return func() int { return rng.IntN(p.Ledger.Len()) }
+	}
+	z := rand.NewZipf(rng, p.Zipf, 1, uint64(p.Ledger.Len()-1))
+	return func() int { return int(z.Uint64()) }
 }
 
 func (p Plan) timeout() time.Duration {
@@ -85,21 +116,22 @@ func (p Plan) timeout() time.Duration {
 
 // Start begins the load. It goes on until Stop, or ctx ends.
 func Start(ctx context.Context, p Plan) (*Running, error) {
-	if len(p.Targets) == 0 || p.Ledger == nil || p.Rate <= 0 {
-		return nil, errors.New("traffic needs targets, a ledger and a rate")
+	switch {
+	case len(p.Targets) == 0 && p.Cache == nil || p.Ledger == nil || p.Rate <= 0:
+		return nil, errors.New("traffic needs targets or a cache, a ledger and a rate")
+	case p.Zipf != 0 && !(p.Zipf > 1):
+		return nil, fmt.Errorf("keys cannot be chosen by Zipf's law with an exponent of %v: want over 1", p.Zipf)
 	}
 	if p.Workers == 0 {
-		p.Workers = 48 * len(p.Targets)
+		p.Workers = 48 * max(1, len(p.Targets))
 	}
 	ctx, stop := context.WithCancel(ctx)
 	r := &Running{plan: p, account: newAccount(), stop: stop, ended: make(chan struct{})}
 	r.clients = make([]client, p.Workers)
 	for w := range r.clients {
-		target := w % len(p.Targets)
-		r.clients[w] = client{
-			conn:   caller.Conn{Target: p.Targets[target], Timeout: p.timeout()},
-			target: target, rng: rand.New(rand.NewPCG(p.Seed, uint64(w))),
-		}
+		target := w % max(1, len(p.Targets))
+		rng := rand.New(rand.NewPCG(p.Seed, uint64(w)))
+		r.clients[w] = client{cache: p.cache(target), target: target, rng: rng, key: p.keys(rng)}
 	}
 	go func() {
 		defer close(r.ended)
@@ -114,7 +146,7 @@ func (r *Running) Stop() pace.Result {
 	r.stop()
 	<-r.ended
 	for w := range r.clients {
-		r.clients[w].conn.Close()
+		r.clients[w].cache.Close()
 	}
 	return r.paced
 }
@@ -124,7 +156,7 @@ func (r *Running) Account() *Account { return r.account }
 
 func (r *Running) request(worker, _ int) {
 	c := &r.clients[worker]
-	key, kind := c.rng.IntN(r.plan.Ledger.Len()), c.rng.IntN(1000)
+	key, kind := c.key(), c.rng.IntN(1000)
 	switch {
 	case kind < r.plan.Deletes:
 		r.write(c, key, true)
@@ -137,7 +169,7 @@ func (r *Running) request(worker, _ int) {
 
 func (r *Running) read(c *client, key int) {
 	read := r.plan.Ledger.Read(key)
-	value, hit, err := c.conn.Get(read.Key)
+	value, hit, err := c.cache.Get(read.Key)
 	if err != nil {
 		r.account.failed(Failure{Target: c.target, Err: err})
 		return
@@ -160,9 +192,9 @@ func (r *Running) write(c *client, key int, del bool) {
 	}
 	var err error
 	if del {
-		err = c.conn.Delete(w.Key)
+		err = c.cache.Delete(w.Key)
 	} else {
-		err = c.conn.Set(w.Key, w.Value, 0)
+		err = c.cache.Set(w.Key, w.Value, 0)
 	}
 	w.End(err == nil)
 	if err != nil {

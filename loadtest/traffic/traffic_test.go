@@ -2,6 +2,9 @@ package traffic
 
 import (
 	"errors"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,8 +149,50 @@ func TestRefillBringsTheHitsBack(t *testing.T) {
 	}
 }
 
+func TestKeysBecomeRarerByZipfsLaw(t *testing.T) {
+	p := Plan{Ledger: ledger.New(100, 1), Zipf: 1.2}
+	key, counts := p.keys(rand.New(rand.NewPCG(1, 2))), make([]int, 100)
+	const draws = 200_000
+	for range draws {
+		counts[key()]++
+	}
+	sum := 0.0
+	for i := range counts {
+		sum += math.Pow(float64(i+1), -p.Zipf)
+	}
+	for _, i := range []int{0, 1, 9, 99} {
+		want := math.Pow(float64(i+1), -p.Zipf) / sum
+		if got := float64(counts[i]) / draws; math.Abs(got/want-1) > 0.1 {
+			t.Errorf("key %d came to %.4f of the requests, want %.4f", i, got, want)
+		}
+	}
+}
+
+// lossy forgets every value.
+type lossy struct{ closed atomic.Int64 }
+
+func (l *lossy) Get(string) ([]byte, bool, error) { return nil, false, nil }
+
+func (l *lossy) Set(string, []byte, int) error { return nil }
+
+func (l *lossy) Delete(string) error { return nil }
+
+func (l *lossy) Close() { l.closed.Add(1) }
+
+func TestACacheIsAskedInPlaceOfTargets(t *testing.T) {
+	p, cache := plan(), &lossy{}
+	p.Cache, p.Workers = cache, 4
+	r := begin(t, p)
+	until(t, "values were lost", func() bool { return r.Account().Count(ledger.Lost) > 0 })
+	before := cache.closed.Load()
+	r.Stop()
+	if n := cache.closed.Load() - before; n != 4 {
+		t.Errorf("closed %d times, want once for each worker", n)
+	}
+}
+
 func TestWhatCannotBeOffered(t *testing.T) {
-	for _, p := range []Plan{{}, {Targets: []string{"x"}, Ledger: ledger.New(1, 1)}, {Targets: []string{"x"}, Rate: 1}} {
+	for _, p := range []Plan{{}, {Targets: []string{"x"}, Ledger: ledger.New(1, 1)}, {Targets: []string{"x"}, Rate: 1}, {Targets: []string{"x"}, Ledger: ledger.New(1, 1), Rate: 1, Zipf: 1}} {
 		if _, err := Start(t.Context(), p); err == nil {
 			t.Errorf("%+v was started", p)
 		}
