@@ -20,9 +20,12 @@ type nodes struct {
 	routers func() (version int64, addrs []string)
 }
 
-// of returns what the client at an address is told.
+// of returns what the client at an address is told: all routers in their order, or a part.
 func (n *nodes) of(client string) (version int64, addrs []string) {
 	version, addrs = n.routers()
+	if n.size == 0 {
+		return version, addrs
+	}
 	var some []string
 	for _, i := range subset.Of(clientNumber(client), len(addrs), n.size) {
 		some = append(some, addrs[i])
