@@ -21,7 +21,8 @@ import (
 type table struct {
 	router.Table
 	placed placement
-	exact  bool // Spans is the placement itself, not samples of it
+	pool   *poolConfig // what it is made of
+	exact  bool        // Spans is the placement itself, not samples of it
 	// lacks is how many copies of each item there should be more than there are servers.
 	lacks int
 }
@@ -70,7 +71,7 @@ func buildTable(p *poolConfig) (*table, error) {
 	if err := p.checkOptions(); err != nil {
 		return nil, err
 	}
-	t := &table{exact: true}
+	t := &table{exact: true, pool: p}
 	var names []string
 	var weights []int
 	for _, s := range p.Servers {

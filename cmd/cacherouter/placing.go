@@ -65,7 +65,7 @@ func (p *placer) table(s *membership.State) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{placed: now.placed, exact: now.exact}
+	t := &table{placed: now.placed, pool: now.pool, exact: now.exact}
 	t.Picker, t.Hash = now.Picker, now.Hash
 	index := make(map[string]int)
 	for _, list := range [][]membership.Server{placed, s.Servers, s.Before, s.After} {
