@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cacherouter/latency"
 	"cacherouter/reactor"
 )
 
@@ -59,6 +60,10 @@ type Stats struct {
 	Unsolicited uint64 // connections dropped for bytes that nobody had asked for
 	InFlight    int    // calls waiting now
 	Up          int    // views that can reach the server
+	// Latency has how long calls took that were answered, be it with an error, from the turn
+	// of the loop that sent them to the one that read the end of the reply: each may be off
+	// by the length of a turn, and includes the wait for a connection.
+	Latency latency.Histogram
 }
 
 // Add adds the counters of another view.
@@ -74,6 +79,7 @@ func (st *Stats) Add(o Stats) {
 	st.Unsolicited += o.Unsolicited
 	st.InFlight += o.InFlight
 	st.Up += o.Up
+	st.Latency.Add(&o.Latency)
 }
 
 // Lane names one of a server's connections.

@@ -68,7 +68,9 @@ func (st *Stats) Add(o Stats) {
 // only from its own goroutine, which is where handlers and posted functions run.
 type Loop struct {
 	poller  poller
+	began   time.Time
 	now     time.Time
+	elapsed time.Duration // from began to now
 	scratch []byte
 	ready   []*Conn // to be read (or offered again) this turn
 	next    []*Conn // to be read next turn
@@ -112,11 +114,12 @@ type Config struct {
 // NewLoop returns a loop that [Loop.Run] sets going.
 func NewLoop(c Config) (*Loop, error) {
 	l := &Loop{
-		now:     time.Now(),
+		began:   time.Now(),
 		scratch: make([]byte, scratchSize),
 		conns:   make(map[*Conn]struct{}),
 		ended:   make(chan struct{}),
 	}
+	l.now = l.began
 	l.dials, l.cancelDials = context.WithCancel(context.Background())
 	var err error
 	l.poller, err = newPoller(c)
@@ -125,6 +128,11 @@ func NewLoop(c Config) (*Loop, error) {
 
 // Now returns the time at which the current turn began.
 func (l *Loop) Now() time.Time { return l.now }
+
+// Elapsed returns the time from the making of the loop to the beginning of the current turn:
+// what is cheaper to subtract than Now. What passes within a turn is therefore not seen, and
+// what it is used to measure may be off by the length of a turn either way.
+func (l *Loop) Elapsed() time.Duration { return l.elapsed }
 
 // OnTurn sets a function to be called at the end of each turn, before the flush.
 func (l *Loop) OnTurn(f func()) { l.onTurn = f }
@@ -184,6 +192,7 @@ func (l *Loop) turn() error {
 		return err
 	}
 	l.now = time.Now()
+	l.elapsed = l.now.Sub(l.began)
 	l.stats.Turns++
 	l.runPosted()
 	l.ready, l.next = l.next, l.ready[:0]

@@ -44,6 +44,9 @@ type state struct {
 	adds       bool // stores only if the item is not there
 	strayed    bool // detour is not the zero value
 
+	// came is when it was read, as stamp has it; 0 of what is not a request.
+	came uint32
+
 	// Of a write.
 	began   bool      // the epochs know of it
 	filled  bool      // a copy was on its way when it was sent
@@ -281,6 +284,7 @@ func (q *request) finish(b []byte) {
 		s.conn.Write(head)
 		s.conn.Write(b)
 		s.unloose(q)
+		q.w.replied(q)
 		q.w.recycle(q)
 		s.settle()
 		return
@@ -296,6 +300,7 @@ func (q *request) finish(b []byte) {
 	}
 	s.conn.Write(b)
 	s.pop()
+	q.w.replied(q)
 	q.w.recycle(q)
 	s.settle()
 }

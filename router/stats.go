@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"cacherouter/backend"
 	"cacherouter/coalesce"
 	"cacherouter/hotkey"
+	"cacherouter/latency"
 	"cacherouter/memproto"
 	"cacherouter/reactor"
 )
@@ -96,6 +98,17 @@ func (st *Stats) add(o *Stats) {
 	st.ClosedSlow += o.ClosedSlow
 }
 
+// stamp returns the time of the turn in microseconds, never 0. It starts over after 71
+// minutes, longer than any request takes.
+func (w *worker) stamp() uint32 { return max(1, uint32(w.loop.Elapsed()/time.Microsecond)) }
+
+// replied counts a request whose reply was given to the connection.
+func (w *worker) replied(q *request) {
+	if q.came != 0 && !q.hidden {
+		w.latency.Observe(time.Duration(w.stamp()-q.came) * time.Microsecond)
+	}
+}
+
 // Malformed returns the number of malformed requests of all kinds.
 func (st *Stats) Malformed() (n uint64) {
 	for _, v := range st.Refused {
@@ -124,6 +137,10 @@ type Snapshot struct {
 	Loop     reactor.Stats
 	Flights  coalesce.Stats
 	Near     hotkey.NearStats
+	// Latency has how long requests of clients took, from the turn of the loop that read them
+	// to the one that gave the reply to the connection, the wait for the replies of earlier
+	// requests of the client included. Each may be off by the length of a turn.
+	Latency latency.Histogram
 	// Leases are those of the router; only one of several snapshots has them.
 	Leases coalesce.LeaseStats
 	// Servers has what the loop has had to do with each server of the table, by address.
@@ -138,6 +155,7 @@ func (w *worker) snapshot() Snapshot {
 		Stats:     w.stats,
 		Sessions:  len(w.sessions),
 		Loop:      w.loop.Stats(),
+		Latency:   w.latency,
 		ServersUp: w.serversUp(),
 		Believed:  w.believed(),
 		Servers:   make(map[string]backend.Stats, len(w.nodes)),
@@ -184,6 +202,7 @@ func Total(loops []Snapshot) Snapshot {
 		t.Loop.Add(s.Loop)
 		t.Flights.Add(s.Flights)
 		t.Near.Add(s.Near)
+		t.Latency.Add(&s.Latency)
 		if s.Leases != (coalesce.LeaseStats{}) {
 			t.Leases = s.Leases
 		}
