@@ -3,6 +3,7 @@ package admin
 import (
 	"time"
 
+	"cacherouter/latency"
 	"cacherouter/router"
 )
 
@@ -27,6 +28,10 @@ type Overview struct {
 	Failed   float64 `json:"failed_per_second"`
 	// HitRatio is the share of the keys that retrievals found, 0 to 1; null if none were asked for.
 	HitRatio *float64 `json:"hit_ratio"`
+	// P50 and P99 are the times that half, and all but one in a hundred, of the requests of
+	// the window took at most; null if there were none.
+	P50 *float64 `json:"p50_seconds"`
+	P99 *float64 `json:"p99_seconds"`
 	// Clients is how many are connected.
 	Clients int `json:"clients"`
 	// Received and Sent are bytes, of clients and servers.
@@ -70,6 +75,7 @@ func (s *Server) overview(f *fleet, routers *Routers) Overview {
 		Actions:    s.actions(),
 	}
 	o.HitRatio = w.hitRatio()
+	o.P50, o.P99 = quantiles(&w.from.total.Latency, &w.to.total.Latency)
 	if s.cfg.Loops > 0 {
 		busy := w.rate(func(s *router.Snapshot) uint64 { return uint64(s.Loop.BusyNanos) })
 		o.Busy = busy / 1e9 / float64(s.cfg.Loops)
@@ -83,6 +89,17 @@ func (s *Server) overview(f *fleet, routers *Routers) Overview {
 	o.Problems = s.problems(f, &o, routers)
 	o.Level, o.Sentence = verdict(f, o.Problems, routers)
 	return o
+}
+
+// quantiles returns the median and the 99th percentile, in seconds, of what was counted from
+// one time to another; nil where nothing was, or counting has begun anew.
+func quantiles(from, to *latency.Histogram) (p50, p99 *float64) {
+	if to.Count() <= from.Count() {
+		return nil, nil
+	}
+	took := to.Since(from)
+	a, b := took.Quantile(0.5).Seconds(), took.Quantile(0.99).Seconds()
+	return &a, &b
 }
 
 // hitRatio is nil where nobody asked for anything.

@@ -67,7 +67,7 @@ const (
 	// numCells is enough for a picture.
 	numCells = 720
 	// maxTakers is how many takers are named for each server.
-	maxTakers = 10
+	maxTakers = 24
 )
 
 // top returns a placement with the n servers that have the largest shares, and the one that

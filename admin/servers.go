@@ -42,6 +42,10 @@ type ServerLoad struct {
 	// Requests is how many it gets, Failures how many of them it does not answer.
 	Requests float64 `json:"requests_per_second"`
 	Failures float64 `json:"failures_per_second"`
+	// P50 and P99 are the times that half, and all but one in a hundred, of its answers took at
+	// most; null if there were none.
+	P50 *float64 `json:"p50_seconds"`
+	P99 *float64 `json:"p99_seconds"`
 	// Sent and Received are bytes of requests and of replies.
 	Sent     float64 `json:"sent_bytes_per_second"`
 	Received float64 `json:"received_bytes_per_second"`
@@ -144,6 +148,7 @@ func (f *fleet) measure(l *ServerLoad) {
 	l.Failures = f.w.perSecond(failuresOf(&from), failuresOf(&to))
 	l.Sent = f.w.perSecond(from.BytesOut, to.BytesOut)
 	l.Received = f.w.perSecond(from.BytesIn, to.BytesIn)
+	l.P50, l.P99 = quantiles(&from.Latency, &to.Latency)
 	l.Load = to.InFlight
 	if i, ok := f.at[l.Name]; ok && f.w.to.table.Bound != nil {
 		l.Load, l.Bound = f.w.to.table.Bound.InFlight(i), f.w.to.table.Bound.Cap(i)

@@ -108,10 +108,7 @@ func keyOf(query string) (string, error) {
 // whereIs says where a key is.
 func (s *Server) whereIs(key string) Where {
 	t := s.cfg.Router.Table()
-	hash := xxhash.Sum64String(key)
-	if t.Hash != nil {
-		hash = t.Hash([]byte(key))
-	}
+	hash := hashOf(t, key)
 	depth := 0
 	if t.Bound != nil && t.Spill != router.SpillNone {
 		depth = t.Bound.Depth()
@@ -130,6 +127,14 @@ func (s *Server) whereIs(key string) Where {
 	}
 	out.explain(s, t, picks, hash, depth)
 	return out
+}
+
+// hashOf returns the hash of a key that the placement takes.
+func hashOf(t *router.Table, key string) uint64 {
+	if t.Hash != nil {
+		return t.Hash([]byte(key))
+	}
+	return xxhash.Sum64String(key)
 }
 
 func candidateOf(t *router.Table, i int, isCopy bool) Candidate {
