@@ -11,7 +11,7 @@ packages=(
     python3-binary-memcached libmemcached-libmemcached-perl ruby ruby-dalli
     libspymemcached-java default-jdk-headless
     gcc libc6-dev qemu-user
-    iproute2 iptables
+    iproute2 iptables chromium
 )
 
 installed() {
