@@ -164,3 +164,25 @@ func TestStuckRouter(t *testing.T) {
 		wants(t, asked(s, "GET", "/"), 200, "cacherouter")
 	})
 }
+
+func BenchmarkEvent(b *testing.B) {
+	for _, n := range []int{5, 100, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			r := newIdle(n)
+			s := New(Config{Router: r, Placing: r.placing})
+			from, err := take(b.Context(), r)
+			if err != nil {
+				b.Fatal(err)
+			}
+			to, err := take(b.Context(), r)
+			if err != nil {
+				b.Fatal(err)
+			}
+			to.at = from.at.Add(time.Second)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.eventOf(window{from, to})
+			}
+		})
+	}
+}

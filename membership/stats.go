@@ -108,7 +108,7 @@ func (c *Cluster) reasonLocked(s Server) string {
 			parts = append(parts, fmt.Sprintf("%d %s", said[o], o))
 		}
 		if o == health.Unsure {
-			return fmt.Sprintf("of %d voters %s", len(e.Voters), strings.Join(parts, ", "))
+			return fmt.Sprintf("%s, of %d voting", strings.Join(parts, ", "), len(e.Voters))
 		}
 	}
 }

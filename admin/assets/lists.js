@@ -96,16 +96,18 @@ function drawChanges() {
 }
 
 function makeChange(c) {
-  const level = c.level === 'error' ? 'bad' : c.level === 'warn' ? 'warn' : ''
-  return el('tr', {},
-    el('td', {}, el('time', {datetime: c.at, title: c.at}, clock(c.at))),
-    el('td', {class: level}, whatOf(c)),
-    el('td', {}, whyOf(c)))
+  const wanted = c.to === 'in' || c.to === 'draining'
+  const level = c.level === 'error' ? 'bad' : c.level === 'warn' && !wanted ? 'warn' : ''
+  const [what, why] = [whatOf(c), whyOf(c)]
+  const row = el('tr', {}, el('td', {}, el('time', {datetime: c.at, title: c.at}, clock(c.at))), el('td', {class: level, colspan: why ? false : 2}, what))
+  if (why) row.append(el('td', {}, why))
+  return row
 }
 
 function whatOf(c) {
   const move = c.from || c.to ? `${c.from} → ${c.to}` : ''
-  return c.server && move ? `${c.server}: ${move}` : [c.server && c.server + ':', c.what, move].filter(Boolean).join(' ')
+  if (c.server && move) return `${c.server}: ${move}`
+  return c.server ? `${c.server}: ${c.what.replace(/^server /, '')}` : c.what[0].toUpperCase() + c.what.slice(1) + (move && ' ' + move)
 }
 
 function whyOf(c) {

@@ -62,7 +62,7 @@ function after(p, server) {
   for (const g of gains(p, server)) {
     const grown = el('i')
     grown.style.width = 100 * g.gain / ((g.share + g.gain) || 1) + '%'
-    const piece = el('span', {}, el('b', {}, g.share + g.gain > 0.06 ? `${g.name} ${share(g.share + g.gain)}` : ''), grown)
+    const piece = el('span', {title: `${g.name}: ${share(g.share + g.gain)}`}, el('b', {}, g.share + g.gain > 0.06 ? g.name : ''), grown)
     piece.style.flex = `${g.share + g.gain} 0 0`
     bar.append(piece)
   }
