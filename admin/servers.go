@@ -77,15 +77,14 @@ const (
 
 // fleet is the servers as they are put together for one answer.
 type fleet struct {
-	w       window
-	m       Membership        // nil if servers are not watched
-	state   *membership.State // nil then
-	stats   membership.Stats
-	at      map[string]int // index in the table, by name
-	shares  map[string]float64
-	former  map[string]bool // servers that are asked for what they held
-	all     []ServerLoad
-	weights map[string]int
+	w      window
+	m      Membership        // nil if servers are not watched
+	state  *membership.State // nil then
+	stats  membership.Stats
+	at     map[string]int // index in the table, by name
+	shares map[string]float64
+	former map[string]bool // servers that are asked for what they held
+	all    []ServerLoad
 }
 
 // newFleet puts the servers together, without what is asked of membership one by one.
