@@ -26,7 +26,7 @@ export function preview(name) {
 export function showPlacement(p) {
   placement = p
   drawnFor = undefined
-  const kind = p && (p.shape === 'ring' ? 'ring of ' : '') + p.distribution
+  const kind = p?.distribution
   text($('distribution'), p ? `${kind}, ${number(p.total)} servers, digest ${p.digest}` : 'cannot be shown')
   changed()
 }
