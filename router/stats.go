@@ -123,6 +123,7 @@ func (st *Stats) Total() (n uint64) {
 type Snapshot struct {
 	Stats
 	Sessions int // clients connected
+	Waiting  int // requests of all clients that are not answered yet
 	// ServersUp counts the servers that can be reached; not added up.
 	ServersUp int
 	// Believed counts the servers whose reports decide where reads go, 0 unless the policy is
@@ -148,6 +149,7 @@ func (w *worker) snapshot() Snapshot {
 	snap := Snapshot{
 		Stats:     w.stats,
 		Sessions:  len(w.sessions),
+		Waiting:   w.waiting,
 		Loop:      w.loop.Stats(),
 		Latency:   w.latency,
 		ServersUp: w.serversUp(),
@@ -190,6 +192,7 @@ func Total(loops []Snapshot) Snapshot {
 		s := &loops[i]
 		t.add(&s.Stats)
 		t.Sessions += s.Sessions
+		t.Waiting += s.Waiting
 		if i == 0 || s.Believed < t.Believed {
 			t.Believed = s.Believed
 		}
