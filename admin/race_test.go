@@ -1,5 +1,0 @@
-//go:build race
-
-package admin
-
-const raceFactor = 10
