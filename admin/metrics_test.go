@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -30,8 +29,6 @@ import (
 	"github.com/prometheus/common/model"
 	"google.golang.org/protobuf/testing/protocmp"
 )
-
-var update = flag.Bool("update", false, "rewrite docs/metrics.md")
 
 // fleet is a router, and its membership, of many servers that all have had all that there is
 // to count.
