@@ -46,6 +46,9 @@ func metricsDoc() string {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.name, f.kind, strings.Join(f.labels, ", "), f.help)
 		}
 	}
+	b.WriteString("\n## The stats command\n\n" +
+		"`stats` in the memcached protocol tells the same in memcached's names, so that `memcstat` and exporters for memcached show a router like a server: what is the router's own, such as `uptime`, `curr_connections`, `rejected_connections`, `auth_errors`, `max_connections` and `rusage_user`, is told for the router; " +
+		"everything else, such as `get_hits`, `curr_items` and `evictions`, is added up over the servers. Names that begin with `router_` are what memcached has not: requests, hits and misses as clients saw them, failures, latencies in microseconds since the start, and what coalescing, leases, the near cache and spilling did.\n")
 	return b.String()
 }
 

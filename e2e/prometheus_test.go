@@ -145,7 +145,7 @@ func use(t *testing.T, r *router, hits, misses int) {
 }
 
 // Prometheus scrapes a router in front of real servers, in either of the formats that it speaks, answers what was
-// counted, and finds an alert firing when the router is gone.
+// counted, evaluates every alert that we ship, and has one pending when the router is gone.
 func TestPrometheus(t *testing.T) {
 	for name, flags := range map[string][]string{"text": nil, "native histograms": {"--enable-feature=native-histograms"}} {
 		t.Run(name, func(t *testing.T) {

@@ -84,5 +84,7 @@ func TestOutcomesOfBinaryClients(t *testing.T) {
 	c := dial(t, r.addr)
 	get := "\x80\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "k"
 	c.send(get)
-	r.until("the get is answered", func(s router.Snapshot) bool { return s.Replies[memproto.Get][memproto.Miss] == 1 && s.Latency.Count() == 1 })
+	r.until("the get is answered", func(s router.Snapshot) bool {
+		return s.Replies[memproto.Get][memproto.Miss] == 1 && s.Latency.Count() == 1
+	})
 }
