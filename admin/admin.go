@@ -17,10 +17,6 @@ import (
 
 	"cacherouter/hotkey"
 	"cacherouter/router"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Router is what the admin server asks.
@@ -89,24 +85,14 @@ func New(c Config) *Server {
 
 // handler lays out the pages.
 func (s *Server) handler() http.Handler {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newCollector(s.cfg.Router),
-	)
-	if s.cfg.Membership != nil {
-		reg.MustRegister(membersCollector{s.cfg.Membership})
-	}
 	mux := http.NewServeMux()
 	s.page(mux)
 	s.api(mux)
 	s.membersPages(mux)
 	if s.cfg.HotKeys != nil {
 		mux.HandleFunc("GET /api/v1/hotkeys", s.hotKeys)
-		reg.MustRegister(hotKeysCollector{s.cfg.HotKeys})
 	}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", newScraper(s.figures))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("POST /api/v1/reload", s.action(s.reload))
@@ -116,6 +102,21 @@ func (s *Server) handler() http.Handler {
 	mux.Handle("/debug/pprof/cmdline", onlyLoopback(pprof.Cmdline))
 	mux.Handle("/debug/pprof/trace", onlyLoopback(pprof.Trace))
 	return s.onlyKnownHosts(mux)
+}
+
+// figures returns the present figures of all there is.
+func (s *Server) figures() *figures {
+	f := newFigures()
+	addRouter(f, s.cfg.Router)
+	if s.cfg.Membership != nil {
+		addMembership(f, s.cfg.Membership)
+	}
+	if s.cfg.HotKeys != nil {
+		if r := s.cfg.HotKeys(1); r != nil {
+			hotKeyMetrics.add(f, r)
+		}
+	}
+	return f
 }
 
 // Serve answers on ln until Close; it returns nil then.

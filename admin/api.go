@@ -52,7 +52,7 @@ func (s *Server) servers(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if win, ok := s.window(w, r); ok {
-		reply(w, newFleet(win, s.cfg.Membership, s.pictures.now()).top(top))
+		reply(w, newSurvey(win, s.cfg.Membership, s.pictures.now()).top(top))
 	}
 }
 

@@ -35,7 +35,7 @@ type Handover struct {
 }
 
 // handover describes the hand-over; without membership there is none.
-func (s *Server) handover(f *fleet) Handover {
+func (s *Server) handover(f *survey) Handover {
 	h := Handover{
 		Came: []string{}, Left: []string{}, Next: []string{},
 		Pulled:    f.w.rate(func(s *router.Snapshot) uint64 { return s.Pulled }),

@@ -26,7 +26,7 @@ const (
 )
 
 // problems finds all that is not well, the worst first.
-func (s *Server) problems(f *fleet, o *Overview, r *Routers) []Problem {
+func (s *Server) problems(f *survey, o *Overview, r *Routers) []Problem {
 	all := []Problem{}
 	add := func(on bool, level, text string) {
 		if on {
@@ -101,7 +101,7 @@ func phrase(text string, n int) string {
 }
 
 // problems says in a sentence each what is the matter with servers.
-func (f *fleet) problems() (all []Problem) {
+func (f *survey) problems() (all []Problem) {
 	names := make(map[Problem][]string)
 	var order []Problem // by the first server each was seen at
 	for i := range f.all {
@@ -154,7 +154,7 @@ func problemsOf(r *Routers) (all []Problem) {
 }
 
 // verdict sums up: the worst problem, or what is well.
-func verdict(f *fleet, problems []Problem, r *Routers) (level, sentence string) {
+func verdict(f *survey, problems []Problem, r *Routers) (level, sentence string) {
 	if len(problems) > 0 {
 		return problems[0].Level, problems[0].Text
 	}

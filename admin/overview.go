@@ -56,7 +56,7 @@ type Overview struct {
 }
 
 // overview puts the figures together.
-func (s *Server) overview(f *fleet, routers *Routers) Overview {
+func (s *Server) overview(f *survey, routers *Routers) Overview {
 	w := f.w
 	o := Overview{
 		At: w.to.at.UTC().Round(time.Millisecond), Router: s.cfg.Name, Started: s.started.UTC().Round(time.Millisecond),

@@ -75,8 +75,8 @@ const (
 	levelTrouble = "trouble"
 )
 
-// fleet is the servers as they are put together for one answer.
-type fleet struct {
+// survey is all servers as they are put together for one answer.
+type survey struct {
 	w      window
 	m      Membership        // nil if servers are not watched
 	state  *membership.State // nil then
@@ -87,9 +87,9 @@ type fleet struct {
 	all    []ServerLoad
 }
 
-// newFleet puts the servers together, without what is asked of membership one by one.
-func newFleet(w window, m Membership, p *Placement) *fleet {
-	f := &fleet{w: w, m: m, at: make(map[string]int), shares: make(map[string]float64), former: make(map[string]bool)}
+// newSurvey puts the servers together, without what is asked of membership one by one.
+func newSurvey(w window, m Membership, p *Placement) *survey {
+	f := &survey{w: w, m: m, at: make(map[string]int), shares: make(map[string]float64), former: make(map[string]bool)}
 	for i := range w.to.table.Servers {
 		f.at[w.to.table.Servers[i].Name] = i
 	}
@@ -116,7 +116,7 @@ func newFleet(w window, m Membership, p *Placement) *fleet {
 }
 
 // unwatched describes a server of which only its connections are known.
-func (f *fleet) unwatched(s *router.Server) ServerLoad {
+func (f *survey) unwatched(s *router.Server) ServerLoad {
 	l := ServerLoad{Name: s.Name, Address: s.Address, Status: view.In.String(), Health: health.Up.String(), Ramp: 1}
 	f.measure(&l)
 	if _, now := f.w.server(s.Address); now.Up == 0 && now.Connects > 0 {
@@ -127,7 +127,7 @@ func (f *fleet) unwatched(s *router.Server) ServerLoad {
 }
 
 // watched describes a server that membership watches.
-func (f *fleet) watched(s *membership.Server) ServerLoad {
+func (f *survey) watched(s *membership.Server) ServerLoad {
 	l := ServerLoad{
 		Name: s.Name, Address: s.Address, Weight: s.Weight, Status: s.Status.String(), Health: s.Health.String(),
 		Ramp: float64(s.Share) / 1000, Missed: f.stats.Journals[s.Name],
@@ -140,7 +140,7 @@ func (f *fleet) watched(s *membership.Server) ServerLoad {
 }
 
 // measure adds what the loops have had to do with a server.
-func (f *fleet) measure(l *ServerLoad) {
+func (f *survey) measure(l *ServerLoad) {
 	from, to := f.w.server(l.Address)
 	l.KeyShare = f.shares[l.Name]
 	l.Requests = f.w.perSecond(from.Calls, to.Calls)
@@ -168,7 +168,7 @@ func severity(level string) int {
 
 // top returns the n servers with the highest load and as many of those that are in trouble,
 // and asks membership about them alone: with thousands of servers that takes a while.
-func (f *fleet) top(n int) Servers {
+func (f *survey) top(n int) Servers {
 	out := Servers{Total: len(f.all), Servers: []ServerLoad{}}
 	byTrouble, byLoad := make([]int, len(f.all)), make([]int, len(f.all))
 	for i := range f.all {
@@ -197,7 +197,7 @@ func (f *fleet) top(n int) Servers {
 }
 
 // explained adds what only membership's decisions tell.
-func (f *fleet) explained(l ServerLoad) ServerLoad {
+func (f *survey) explained(l ServerLoad) ServerLoad {
 	if f.m == nil {
 		return l
 	}

@@ -52,6 +52,7 @@ func (k *link) Received(b []byte) int {
 		}
 		taken += u.Size
 		l.tries = 0
+		l.s.count(c, u, rest[:u.Size])
 		if u.Last {
 			l.take()
 			took := l.s.took(c)

@@ -2,10 +2,13 @@ package reactor
 
 import (
 	"context"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"cacherouter/latency"
 )
 
 // idle is how long a loop sleeps at most, to see that its context has ended.
@@ -46,7 +49,18 @@ type Stats struct {
 	// HandshakeErrors counts connections whose TLS handshake failed.
 	HandshakeErrors uint64
 	BusyNanos       uint64
+	// Lengths are those of the turns, from when events were there to when all was sent.
+	Lengths latency.Histogram
+	// Served counts connections that were served by turns, each as often as it was.
+	Served uint64
+	// Batches counts turns by how many connections they served: the first those with none,
+	// and each of the others those with less than twice as many as the one before it may
+	// have: 1, 2 to 3, 4 to 7. The last has all that are beyond.
+	Batches [NumBatches]uint64
 }
+
+// NumBatches is how many sizes of a turn are told apart.
+const NumBatches = 12
 
 // Add adds the counters of another loop.
 func (st *Stats) Add(o Stats) {
@@ -62,6 +76,11 @@ func (st *Stats) Add(o Stats) {
 	st.Denied += o.Denied
 	st.HandshakeErrors += o.HandshakeErrors
 	st.BusyNanos += o.BusyNanos
+	st.Lengths.Add(&o.Lengths)
+	st.Served += o.Served
+	for i, n := range o.Batches {
+		st.Batches[i] += n
+	}
 }
 
 // Loop is one event loop. Except for Post and Load its methods may be called
@@ -196,6 +215,8 @@ func (l *Loop) turn() error {
 	l.stats.Turns++
 	l.runPosted()
 	l.ready, l.next = l.next, l.ready[:0]
+	l.stats.Served += uint64(len(l.ready))
+	l.stats.Batches[min(bits.Len(uint(len(l.ready))), NumBatches-1)]++
 	for _, c := range l.ready {
 		c.queued = false
 		c.serve()
@@ -207,6 +228,7 @@ func (l *Loop) turn() error {
 	l.flush()
 	took := time.Since(l.now)
 	l.stats.BusyNanos += uint64(took)
+	l.stats.Lengths.Observe(took)
 	l.longest = max(l.longest, took)
 	return nil
 }

@@ -43,6 +43,7 @@ type state struct {
 	repeatable bool
 	adds       bool // stores only if the item is not there
 	strayed    bool // detour is not the zero value
+	several    bool // keys are asked for
 
 	// came is when it was read, as stamp has it; 0 of what is not a request.
 	came uint32
@@ -201,8 +202,11 @@ func (s *session) forget(r *memproto.Request) {
 }
 
 // Replied takes a server's reply.
-func (q *request) Replied(_ *backend.Call, _ memproto.Unit, b []byte) bool {
+func (q *request) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
 	q.w.unload(&q.charge, false)
+	if u.Fault {
+		q.w.stats.Faulty++
+	}
 	switch {
 	case q.strayed && q.pulling:
 		q.pulledItem(b)
@@ -271,6 +275,7 @@ func (q *request) finish(b []byte) {
 		return
 	}
 	s.sized(len(b))
+	q.w.answered(q, b)
 	var head []byte // of a binary answer
 	switch {
 	case q.hidden:
@@ -315,6 +320,7 @@ func (q *request) keep(b []byte) {
 // the next call.
 func (w *worker) failureReply(v memproto.Verb, raw []byte, f backend.Failure) []byte {
 	w.stats.Failed++
+	w.stats.Failures[f]++
 	if w.r.cfg.MissOnFailure {
 		if b := w.missReply(v, raw); b != nil {
 			return b

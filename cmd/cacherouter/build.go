@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 
 	"cacherouter/compat"
 	"cacherouter/maglev"
@@ -88,7 +89,24 @@ func buildTable(p *poolConfig) (*table, error) {
 		return nil, badField(err, "pool", "distribution")
 	}
 	t.Picker = t.placed
+	t.Shares = sync.OnceValue(func() []float64 { return sharesOf(t.placed, len(t.Servers)) })
 	return t, nil
+}
+
+// sharesOf returns the share of the hashes that each of n servers is the home of.
+func sharesOf(p placement, n int) []float64 {
+	shares := make([]float64, n)
+	start, whole := uint64(0), 0.0
+	for last, home := range p.Spans() {
+		width := float64(last-start) + 1
+		shares[home] += width
+		whole += width
+		start = last + 1
+	}
+	for i := range shares {
+		shares[i] /= whole
+	}
+	return shares
 }
 
 // checkOptions refuses options that the distribution does not have, which would
