@@ -1,4 +1,5 @@
-// Package admin is the router's HTTP side: health, readiness, metrics. It is the only
+// Package admin is the router's HTTP side: health, readiness, metrics, the JSON API and the
+// page that shows it. It is the only
 // importer of net/http and of a metrics library. It asks the router for snapshots and
 // never touches the path of a request.
 package admin
@@ -16,10 +17,6 @@ import (
 
 	"cacherouter/hotkey"
 	"cacherouter/router"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Router is what the admin server asks.
@@ -32,22 +29,42 @@ type Router interface {
 
 // Config says what is served.
 type Config struct {
+	// Name is the router's among the others.
+	Name   string
 	Router Router
+	// Loops is how many event loops it has; 0 if that is not to be shown.
+	Loops int
 	// Membership is asked about servers and routers that come and go; nil where they do not.
 	Membership Membership
 	// HotKeys reports the k keys that stand out most, nil if keys are not counted.
 	HotKeys func(k int) *hotkey.Report
+	// Placing tells how keys are placed, nil if that cannot be shown.
+	Placing func() *Placing
+	// History has what has changed lately, nil if that is not remembered.
+	History *History
 	// Reload reloads the configuration; its error says what is wrong with it.
 	Reload func() error
+	// Local says that only this host reaches the listener. Then requests for other names than
+	// localhost, loopback addresses and Hosts are refused, and this host may change things.
+	// Unix says that the listener is a unix socket, which no browser reaches.
+	Local, Unix bool
+	Hosts       []string
+	// Token returns what those must have who change things, wherever they are; nil if there
+	// is none.
+	Token func() string
 	// Log gets failures of the server itself; nil means slog.Default.
 	Log *slog.Logger
 }
 
 // Server is the admin HTTP server.
 type Server struct {
-	http  http.Server
-	cfg   Config
-	ready atomic.Bool
+	http      http.Server
+	cfg       Config
+	started   time.Time
+	ready     atomic.Bool
+	sampler   sampler
+	pictures  pictures
+	broadcast broadcast
 }
 
 // New returns a server that [Server.Serve] sets going.
@@ -55,7 +72,9 @@ func New(c Config) *Server {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	s := &Server{cfg: c}
+	s := &Server{cfg: c, started: time.Now()}
+	s.sampler.router, s.pictures.placing = c.Router, c.Placing
+	s.broadcast.make, s.broadcast.news = s.event, s.news
 	s.http = http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -66,31 +85,38 @@ func New(c Config) *Server {
 
 // handler lays out the pages.
 func (s *Server) handler() http.Handler {
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newCollector(s.cfg.Router),
-	)
-	if s.cfg.Membership != nil {
-		reg.MustRegister(membersCollector{s.cfg.Membership})
-	}
 	mux := http.NewServeMux()
+	s.page(mux)
+	s.api(mux)
 	s.membersPages(mux)
 	if s.cfg.HotKeys != nil {
 		mux.HandleFunc("GET /api/v1/hotkeys", s.hotKeys)
-		reg.MustRegister(hotKeysCollector{s.cfg.HotKeys})
 	}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", newScraper(s.figures))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("POST /api/v1/reload", onlyLoopback(s.reload))
+	mux.Handle("POST /api/v1/reload", s.action(s.reload))
 	mux.Handle("/debug/pprof/", onlyLoopback(pprof.Index))
 	mux.Handle("/debug/pprof/profile", onlyLoopback(pprof.Profile))
 	mux.Handle("/debug/pprof/symbol", onlyLoopback(pprof.Symbol))
 	mux.Handle("/debug/pprof/cmdline", onlyLoopback(pprof.Cmdline))
 	mux.Handle("/debug/pprof/trace", onlyLoopback(pprof.Trace))
-	return mux
+	return s.onlyKnownHosts(mux)
+}
+
+// figures returns the present figures of all there is.
+func (s *Server) figures() *figures {
+	f := newFigures()
+	addRouter(f, s.cfg.Router)
+	if s.cfg.Membership != nil {
+		addMembership(f, s.cfg.Membership)
+	}
+	if s.cfg.HotKeys != nil {
+		if r := s.cfg.HotKeys(1); r != nil {
+			hotKeyMetrics.add(f, r)
+		}
+	}
+	return f
 }
 
 // Serve answers on ln until Close; it returns nil then.
@@ -102,7 +128,10 @@ func (s *Server) Serve(ln net.Listener) error {
 }
 
 // Close ends Serve and every request.
-func (s *Server) Close() error { return s.http.Close() }
+func (s *Server) Close() error {
+	s.broadcast.close()
+	return s.http.Close()
+}
 
 // SetReady says whether the router takes traffic. Any goroutine may call it.
 func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
@@ -139,16 +168,4 @@ func (s *Server) reload(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "reloaded")
-}
-
-// onlyLoopback serves clients on the same host only.
-func onlyLoopback(h http.HandlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		addr, err := net.ResolveTCPAddr("tcp", r.RemoteAddr)
-		if err != nil || !addr.IP.IsLoopback() {
-			http.Error(w, "only from the same host", http.StatusForbidden)
-			return
-		}
-		h(w, r)
-	})
 }

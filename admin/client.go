@@ -18,6 +18,8 @@ import (
 type Client struct {
 	// Address is host:port, or "unix:" and a path.
 	Address string
+	// Token is what the router wants of those who change things; empty for none.
+	Token string
 }
 
 // clientTimeout bounds one question.
@@ -42,9 +44,12 @@ func (c Client) Drain(ctx context.Context, server string, undo bool) error {
 func (c Client) ask(ctx context.Context, method, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, "http://router"+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
 	if err != nil {
 		return err
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
 	}
 	t := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		network, addr := reactor.SplitAddress(c.Address)

@@ -87,13 +87,7 @@ func hotKeysOf(r *hotkey.Report, t *router.Table) HotKeys {
 		Keys: []HotKey{}, ByBytes: []HotKey{}, Prefixes: []HotPrefix{}, Large: []LargeKey{},
 	}
 	home := func(hash uint64) string { return t.Servers[t.Picker.Pick(nil, hash, 1)[0]].Name }
-	describe := func(k *hotkey.Key) HotKey {
-		return HotKey{
-			Key: printable(k.Key), Server: home(k.Hash), Level: k.Level.String(), For: k.For.Round(time.Millisecond).Seconds(),
-			Rate: k.Rate, Share: k.Share, Reads: k.Reads, Writes: k.Writes, Bytes: k.Bytes, Trend: k.Trend,
-			Routers: k.Elsewhere.Routers, ElsewhereRate: k.Elsewhere.Rate,
-		}
-	}
+	describe := func(k *hotkey.Key) HotKey { return hotKeyOf(k, home(k.Hash)) }
 	for i := range r.Keys {
 		h.Keys = append(h.Keys, describe(&r.Keys[i]))
 	}
@@ -107,6 +101,14 @@ func hotKeysOf(r *hotkey.Report, t *router.Table) HotKeys {
 		h.Large = append(h.Large, LargeKey{printable(l.Key), home(l.Hash), l.Size, l.Rate})
 	}
 	return h
+}
+
+func hotKeyOf(k *hotkey.Key, home string) HotKey {
+	return HotKey{
+		Key: printable(k.Key), Server: home, Level: k.Level.String(), For: k.For.Round(time.Millisecond).Seconds(),
+		Rate: k.Rate, Share: k.Share, Reads: k.Reads, Writes: k.Writes, Bytes: k.Bytes, Trend: k.Trend,
+		Routers: k.Elsewhere.Routers, ElsewhereRate: k.Elsewhere.Rate,
+	}
 }
 
 // printable returns a key as it can be shown: what is no letter is escaped.

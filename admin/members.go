@@ -19,6 +19,7 @@ type Membership interface {
 	Stats() membership.Stats
 	Explain(server string) (view.Explanation, bool)
 	Routers() []gossip.Member
+	Neighbours() []view.Neighbour
 	Drain(server string) bool
 	Undrain(server string) bool
 }
@@ -77,31 +78,6 @@ type Why struct {
 	HeldUntil *time.Time `json:"held_until,omitempty"`
 }
 
-// Routers is what /api/v1/routers says.
-type Routers struct {
-	// Known, Present and Voters count all routers, those that can be heard, and those
-	// whose verdicts count, this one included.
-	Known   int `json:"known"`
-	Present int `json:"present"`
-	Voters  int `json:"voters"`
-	// Frozen says that too few can be heard to decide anything, Abstains that this one
-	// does not trust what it sees.
-	Frozen   bool `json:"frozen"`
-	Abstains bool `json:"abstains"`
-	// ListsDiffer and PlacementsDiffer say that this has been so for too long.
-	ListsDiffer      bool `json:"lists_differ"`
-	PlacementsDiffer bool `json:"placements_differ"`
-	// Routers are those that gossip, agents beside servers included.
-	Routers []Peer `json:"routers"`
-}
-
-// Peer is one router or agent.
-type Peer struct {
-	Name string `json:"name"`
-	// Address is where it gossips.
-	Address string `json:"address"`
-}
-
 // membersOf puts together what is known about the servers.
 func membersOf(m Membership) Members {
 	s, stats := m.View(), m.Stats()
@@ -149,30 +125,16 @@ func timeOrNil(t time.Time) *time.Time {
 	return &t
 }
 
-// routersOf puts together what is known about the routers.
-func routersOf(m Membership) Routers {
-	v := m.Stats().View
-	out := Routers{
-		Known: v.Known, Present: v.Present, Voters: v.Voters, Frozen: v.Frozen, Abstains: v.Abstains,
-		ListsDiffer: v.ListsDiffer, PlacementsDiffer: v.PlacementsDiffer, Routers: []Peer{},
-	}
-	for _, r := range m.Routers() {
-		out.Routers = append(out.Routers, Peer{r.Name, r.Address})
-	}
-	return out
-}
-
 // membersPages adds the pages about servers and routers.
 func (s *Server) membersPages(mux *http.ServeMux) {
 	m := s.cfg.Membership
 	if m == nil {
 		return
 	}
-	mux.HandleFunc("GET /{$}", s.index)
 	mux.HandleFunc("GET /api/v1/members", func(w http.ResponseWriter, _ *http.Request) { reply(w, membersOf(m)) })
-	mux.HandleFunc("GET /api/v1/routers", func(w http.ResponseWriter, _ *http.Request) { reply(w, routersOf(m)) })
-	mux.Handle("POST /api/v1/drain", onlyLoopback(s.change("drain", m.Drain, "is the last one that holds keys")))
-	mux.Handle("POST /api/v1/undrain", onlyLoopback(s.change("undrain", m.Undrain, "does not drain")))
+	mux.HandleFunc("GET /api/v1/routers", func(w http.ResponseWriter, _ *http.Request) { reply(w, s.routersOf()) })
+	mux.Handle("POST /api/v1/drain", s.action(s.change("drain", m.Drain, "is the last one that holds keys")))
+	mux.Handle("POST /api/v1/undrain", s.action(s.change("undrain", m.Undrain, "does not drain")))
 }
 
 // change serves a request to change one server; refused says why that may not be.

@@ -59,7 +59,8 @@ func watch(t *testing.T, servers []*memcachedtest.Server) *watching {
 			t.Error(err)
 		}
 	})
-	s := New(Config{Router: r, Membership: cluster, Log: log})
+	history := NewHistory()
+	s := New(Config{Name: "r", Router: r, Membership: cluster, Local: true, History: history, Log: history.Logger(log)})
 	s.SetReady(true)
 	return &watching{s, t, cluster}
 }
@@ -68,7 +69,7 @@ func watch(t *testing.T, servers []*memcachedtest.Server) *watching {
 func (w *watching) ask(from, method, path string) (int, string) {
 	w.t.Helper()
 	req := httptest.NewRequest(method, path, nil)
-	req.RemoteAddr = from
+	req.RemoteAddr, req.Host = from, "localhost"
 	rec := httptest.NewRecorder()
 	w.http.Handler.ServeHTTP(rec, req)
 	return rec.Code, rec.Body.String()

@@ -2,53 +2,67 @@ package admin
 
 import (
 	"bytes"
-	_ "embed"
-	"html/template"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
 	"net/http"
+	"path"
+	"time"
 )
 
-//go:embed page.html
-var pageText string
+//go:embed assets
+var assets embed.FS
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
+// policy lets the page have what is embedded here and talk to this server, and nothing else
+// at all.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// page is what the page at / shows: banners for what is wrong between the routers, and
-// the servers.
-type page struct {
-	Banners []string
-	Members Members
-	Routers Routers
+// kinds are the types of files by their extensions, whatever the system says of them.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
 }
 
-// bannersOf says in a sentence each what is wrong between the routers.
-func bannersOf(r Routers) (all []string) {
-	for _, b := range []struct {
-		on   bool
-		text string
-	}{
-		{r.PlacementsDiffer, "Routers place keys differently although they have one list of servers: the same key is looked for in different places."},
-		{r.ListsDiffer, "Routers have different lists of servers or settings of placement: compare their configurations."},
-		{r.Frozen, "Too few routers can be heard: this one changes no placement."},
-		{r.Abstains, "This router does not trust what it sees of the servers, and leaves it to the others to judge them."},
-	} {
-		if b.on {
-			all = append(all, b.text)
+// page adds the page and what belongs to it.
+func (s *Server) page(mux *http.ServeMux) {
+	files, err := fs.ReadDir(assets, "assets")
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	for _, f := range files {
+		b, err := assets.ReadFile("assets/" + f.Name())
+		if err != nil {
+			panic("bug: " + err.Error())
 		}
+		if f.Name() != "index.html" {
+			mux.HandleFunc("GET /assets/"+f.Name(), asset(f.Name(), b))
+			continue
+		}
+		index := asset(f.Name(), b)
+		mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+			index(w, r)
+			http.NewResponseController(w).Flush() // an error means that nobody waits for it
+			s.primed()
+		})
 	}
-	return all
 }
 
-// index answers GET /. It is whole or not at all, and asks nothing of the loops.
-func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
-	m := s.cfg.Membership
-	p := page{Members: membersOf(m), Routers: routersOf(m)}
-	p.Banners = bannersOf(p.Routers)
-	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, p); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
+// asset serves one file. Browsers keep it and ask whether it has changed.
+func asset(name string, b []byte) http.HandlerFunc {
+	sum := sha256.Sum256(b)
+	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	kind := kinds[path.Ext(name)]
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("ETag", tag)
+		h.Set("Cache-Control", "no-cache")
+		h.Set("Content-Type", kind)
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(b))
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	w.Write(b.Bytes())
 }

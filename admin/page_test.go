@@ -14,29 +14,25 @@ import (
 type quarrel struct{ stats membership.Stats }
 
 func (q *quarrel) View() *membership.State {
-	return &membership.State{Servers: []membership.Server{{Name: "<b>a</b>", Address: "10.0.0.1:11211"}}}
+	return &membership.State{Servers: []membership.Server{{Name: "a", Address: "10.0.0.1:11211", Reads: true}}}
 }
 func (q *quarrel) Stats() membership.Stats               { return q.stats }
 func (*quarrel) Explain(string) (view.Explanation, bool) { return view.Explanation{}, true }
 func (*quarrel) Routers() []gossip.Member                { return nil }
+func (*quarrel) Neighbours() []view.Neighbour            { return nil }
 func (*quarrel) Drain(string) bool                       { return false }
 func (*quarrel) Undrain(string) bool                     { return false }
 
-func (q *quarrel) page(t *testing.T) string {
-	t.Helper()
-	w := httptest.NewRecorder()
-	New(Config{Membership: q}).http.Handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	if w.Code != 200 {
-		t.Fatalf("status %d: %s", w.Code, w.Body)
-	}
-	return w.Body.String()
-}
-
-// TestBanner: that digests differ is seen at a glance, and goes away when they do not.
-func TestBanner(t *testing.T) {
+// TestQuarrel: what is wrong between routers is told in one sentence each, and no longer
+// when it is over.
+func TestQuarrel(t *testing.T) {
 	q := new(quarrel)
-	if p := q.page(t); strings.Contains(p, `class="banner"`) || !strings.Contains(p, "The routers agree.") {
-		t.Errorf("a banner where all is well: %s", p)
+	problems := func() []Problem {
+		r := New(Config{Membership: q}).routersOf()
+		return problemsOf(&r)
+	}
+	if p := problems(); len(p) > 0 {
+		t.Errorf("problems where all is well: %v", p)
 	}
 	for _, set := range []func(*view.Stats){
 		func(s *view.Stats) { s.PlacementsDiffer = true },
@@ -46,11 +42,62 @@ func TestBanner(t *testing.T) {
 	} {
 		q.stats.View = view.Stats{}
 		set(&q.stats.View)
-		if p := q.page(t); strings.Count(p, `class="banner"`) != 1 || strings.Contains(p, "The routers agree.") {
-			t.Errorf("with %+v: %s", q.stats.View, p)
+		if p := problems(); len(p) != 1 || p[0].Text == "" || p[0].Level == levelWell {
+			t.Errorf("with %+v: %v", q.stats.View, p)
 		}
 	}
-	if p := q.page(t); strings.Contains(p, "<b>a</b>") || !strings.Contains(p, "&lt;b&gt;a&lt;/b&gt;") {
-		t.Errorf("a server's name is not escaped: %s", p)
+}
+
+// maxPage is how many bytes the page and all that belongs to it may have.
+const maxPage = 150 << 10
+
+// TestAssets: the page is small, asks for nothing that is not here, and nothing in it makes
+// markup of data.
+func TestAssets(t *testing.T) {
+	h := New(Config{Router: newIdle(1)}).http.Handler
+	get := func(path, tag string) *httptest.ResponseRecorder {
+		req := httptest.NewRequest("GET", path, nil)
+		req.Header.Set("If-None-Match", tag)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		return w
 	}
+	files, err := assets.ReadDir("assets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, f := range files {
+		path := "/assets/" + f.Name()
+		if f.Name() == "index.html" {
+			path = "/"
+		}
+		w := get(path, "")
+		text := w.Body.String()
+		total += len(text)
+		if w.Code != 200 || w.Header().Get("ETag") == "" || w.Header().Get("Content-Type") == "" {
+			t.Errorf("%s: %d %v", path, w.Code, w.Header())
+		}
+		if csp := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; ") || strings.Contains(csp, "unsafe") {
+			t.Errorf("%s: policy %q", path, csp)
+		}
+		if again := get(path, w.Header().Get("ETag")); again.Code != 304 {
+			t.Errorf("%s: %d for one who has it", path, again.Code)
+		}
+		for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "https://", " style=", " onclick="} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s has %q", path, bad)
+			}
+		}
+		if n := strings.Count(text, "http://"); n > strings.Count(text, "http://www.w3.org/2000/svg") {
+			t.Errorf("%s names other hosts", path)
+		}
+	}
+	if total > maxPage {
+		t.Errorf("the page has %d bytes, of %d", total, maxPage)
+	}
+	if w := get("/assets/nothing.js", ""); w.Code != 404 {
+		t.Errorf("what is not there: %d", w.Code)
+	}
+	t.Logf("%d bytes in %d files", total, len(files))
 }

@@ -53,9 +53,12 @@ func (k *link) Received(b []byte) int {
 		}
 		taken += u.Size
 		l.tries = 0
+		l.s.count(c, u, rest[:u.Size])
 		if u.Last {
 			l.take()
-			l.s.watch.answered(l.s.took(c))
+			took := l.s.took(c)
+			l.s.stats.Latency.Observe(took)
+			l.s.watch.answered(took)
 		}
 		if !c.Owner.Replied(c, u, rest[:u.Size]) && !u.Last {
 			l.lost(BadReply)

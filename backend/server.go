@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cacherouter/latency"
+	"cacherouter/memproto"
 	"cacherouter/reactor"
 )
 
@@ -59,6 +61,13 @@ type Stats struct {
 	Unsolicited uint64 // connections dropped for bytes that nobody had asked for
 	InFlight    int    // calls waiting now
 	Up          int    // views that can reach the server
+	// Latency has how long calls took that were answered, be it with an error, from the turn
+	// of the loop that sent them to the one that read the end of the reply: each may be off
+	// by the length of a turn, and includes the wait for a connection.
+	Latency latency.Histogram
+	// Outcomes counts the replies to requests on keys by what they say, and for a request of
+	// several keys each of those.
+	Outcomes [memproto.NumOutcomes]uint64
 }
 
 // Add adds the counters of another view.
@@ -74,6 +83,10 @@ func (st *Stats) Add(o Stats) {
 	st.Unsolicited += o.Unsolicited
 	st.InFlight += o.InFlight
 	st.Up += o.Up
+	st.Latency.Add(&o.Latency)
+	for i, n := range o.Outcomes {
+		st.Outcomes[i] += n
+	}
 }
 
 // Lane names one of a server's connections.
@@ -199,6 +212,20 @@ func (s *Server) Send(c *Call, n Lane, req []byte) {
 	c.deadline = s.loop.Now().Add(s.cfg.Timeout)
 	s.lanes[n].send(c, req)
 }
+
+// count counts what a unit of a reply says. That keys were not found, of several that were
+// asked for, is seen by who knows which: see Missing.
+func (s *Server) count(c *Call, u memproto.Unit, b []byte) {
+	switch o := memproto.OutcomeOf(c.Verb, b); {
+	case c.Whole, !c.Verb.Retrieves(), o != memproto.Miss:
+		if o != memproto.Done && (u.Last || o == memproto.Hit) {
+			s.stats.Outcomes[o]++
+		}
+	}
+}
+
+// Missing counts keys that a reply did not have, of several that were asked for.
+func (s *Server) Missing(keys int) { s.stats.Outcomes[memproto.Miss] += uint64(keys) }
 
 // took returns for how long a call has been under way; its deadline tells when it was sent.
 func (s *Server) took(c *Call) time.Duration { return s.loop.Now().Sub(c.deadline) + s.cfg.Timeout }

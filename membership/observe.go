@@ -169,3 +169,10 @@ func (c *Cluster) Explain(server string) (view.Explanation, bool) {
 	defer c.mu.Unlock()
 	return c.node.Explain(server, time.Now())
 }
+
+// Neighbours returns what is known of the other routers, sorted by name.
+func (c *Cluster) Neighbours() []view.Neighbour {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.node.Neighbours()
+}

@@ -1,6 +1,8 @@
 package membership
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"cacherouter/membership/discover"
@@ -72,7 +74,7 @@ func (c *Cluster) sayLocked(old, next *State) {
 		case !ok:
 			c.log.Info("server listed", "server", s.Name, "addr", s.Address, "status", s.Status.String(), "view", next.Version)
 		case o.Status != s.Status:
-			c.log.Warn("server status", "server", s.Name, "from", o.Status.String(), "to", s.Status.String(), "view", next.Version)
+			c.log.Warn("server status", "server", s.Name, "from", o.Status.String(), "to", s.Status.String(), "reason", c.reasonLocked(s), "view", next.Version)
 		}
 	}
 	for _, s := range old.Servers {
@@ -87,6 +89,28 @@ func (c *Cluster) sayLocked(old, next *State) {
 	c.flip("routers place keys differently", st.PlacementsDiffer, was.PlacementsDiffer)
 	c.flip("most servers look down, their health is ignored", c.pool.Panics(), c.said.panicky)
 	c.said.stats, c.said.panicky = st, c.pool.Panics()
+}
+
+// reasonLocked says in a few words why a server has got its status: what of the voters say
+// of it, unless an operator has decided.
+func (c *Cluster) reasonLocked(s Server) string {
+	e, ok := c.node.Explain(s.Name, time.Now())
+	if !ok || s.Status == view.Draining {
+		return "asked to drain"
+	}
+	said := make(map[health.Opinion]int)
+	for _, voter := range e.Voters {
+		said[e.Opinions[voter]]++
+	}
+	var parts []string
+	for o := health.Dead; ; o-- {
+		if said[o] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", said[o], o))
+		}
+		if o == health.Unsure {
+			return fmt.Sprintf("%s, of %d voting", strings.Join(parts, ", "), len(e.Voters))
+		}
+	}
 }
 
 // outageLocked notes when an outage begins: when this router cannot reach the server any

@@ -14,6 +14,9 @@ type BinaryCall struct {
 	key    []byte // if the answer tells it
 }
 
+// Verb returns the verb that does what was asked.
+func (c *BinaryCall) Verb() Verb { return c.op.Verb() }
+
 // Remember keeps of r what its answer needs. The request may change afterwards.
 func (c *BinaryCall) Remember(r *BinaryRequest) {
 	c.op, c.opaque, c.key = r.Op, r.Opaque, c.key[:0]

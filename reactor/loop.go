@@ -2,10 +2,13 @@ package reactor
 
 import (
 	"context"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"cacherouter/latency"
 )
 
 // idle is how long a loop sleeps at most, to see that its context has ended.
@@ -46,7 +49,18 @@ type Stats struct {
 	// HandshakeErrors counts connections whose TLS handshake failed.
 	HandshakeErrors uint64
 	BusyNanos       uint64
+	// Lengths are those of the turns, from when events were there to when all was sent.
+	Lengths latency.Histogram
+	// Served counts connections that were served by turns, each as often as it was.
+	Served uint64
+	// Batches counts turns by how many connections they served: the first those with none,
+	// and each of the others those with less than twice as many as the one before it may
+	// have: 1, 2 to 3, 4 to 7. The last has all that are beyond.
+	Batches [NumBatches]uint64
 }
+
+// NumBatches is how many sizes of a turn are told apart.
+const NumBatches = 12
 
 // Add adds the counters of another loop.
 func (st *Stats) Add(o Stats) {
@@ -62,13 +76,20 @@ func (st *Stats) Add(o Stats) {
 	st.Denied += o.Denied
 	st.HandshakeErrors += o.HandshakeErrors
 	st.BusyNanos += o.BusyNanos
+	st.Lengths.Add(&o.Lengths)
+	st.Served += o.Served
+	for i, n := range o.Batches {
+		st.Batches[i] += n
+	}
 }
 
 // Loop is one event loop. Except for Post and Load its methods may be called
 // only from its own goroutine, which is where handlers and posted functions run.
 type Loop struct {
 	poller  poller
+	began   time.Time
 	now     time.Time
+	elapsed time.Duration // from began to now
 	scratch []byte
 	ready   []*Conn // to be read (or offered again) this turn
 	next    []*Conn // to be read next turn
@@ -112,11 +133,12 @@ type Config struct {
 // NewLoop returns a loop that [Loop.Run] sets going.
 func NewLoop(c Config) (*Loop, error) {
 	l := &Loop{
-		now:     time.Now(),
+		began:   time.Now(),
 		scratch: make([]byte, scratchSize),
 		conns:   make(map[*Conn]struct{}),
 		ended:   make(chan struct{}),
 	}
+	l.now = l.began
 	l.dials, l.cancelDials = context.WithCancel(context.Background())
 	var err error
 	l.poller, err = newPoller(c)
@@ -125,6 +147,11 @@ func NewLoop(c Config) (*Loop, error) {
 
 // Now returns the time at which the current turn began.
 func (l *Loop) Now() time.Time { return l.now }
+
+// Elapsed returns the time from the making of the loop to the beginning of the current turn:
+// what is cheaper to subtract than Now. What passes within a turn is therefore not seen, and
+// what it is used to measure may be off by the length of a turn either way.
+func (l *Loop) Elapsed() time.Duration { return l.elapsed }
 
 // OnTurn sets a function to be called at the end of each turn, before the flush.
 func (l *Loop) OnTurn(f func()) { l.onTurn = f }
@@ -184,9 +211,12 @@ func (l *Loop) turn() error {
 		return err
 	}
 	l.now = time.Now()
+	l.elapsed = l.now.Sub(l.began)
 	l.stats.Turns++
 	l.runPosted()
 	l.ready, l.next = l.next, l.ready[:0]
+	l.stats.Served += uint64(len(l.ready))
+	l.stats.Batches[min(bits.Len(uint(len(l.ready))), NumBatches-1)]++
 	for _, c := range l.ready {
 		c.queued = false
 		c.serve()
@@ -198,6 +228,7 @@ func (l *Loop) turn() error {
 	l.flush()
 	took := time.Since(l.now)
 	l.stats.BusyNanos += uint64(took)
+	l.stats.Lengths.Observe(took)
 	l.longest = max(l.longest, took)
 	return nil
 }

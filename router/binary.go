@@ -110,6 +110,7 @@ func (s *session) sendBinary(r *memproto.BinaryRequest) {
 	w := s.w
 	raw, verb := r.Forward(w.scratch[:0])
 	q := s.push(nil)
+	q.came = w.stamp()
 	kind := memproto.Changes
 	if r.Op.Verb() == memproto.Get { // which asks for the cas, so that no copy will do
 		kind = memproto.Reads

@@ -75,7 +75,7 @@ type part struct {
 func (s *session) multiget(r *memproto.Request) {
 	g := s.w.gathers.take()
 	g.w, g.request, g.verb = s.w, s.push(r), r.Verb
-	g.request.gather = g
+	g.request.gather, g.request.several = g, true
 	g.prefix = append(g.prefix[:0], r.Line[:len(r.Line)-len(r.Keys)]...)
 	g.keys = append(g.keys[:0], r.Keys...)
 	g.rest = g.keys
@@ -212,11 +212,25 @@ func (p *part) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
 	case memproto.IsValue(b):
 		return p.value(b)
 	case u.Fault:
+		p.gather.w.stats.Faulty++
 		p.gather.fault = append(p.gather.fault[:0], b...)
+	default:
+		p.missing()
 	}
 	p.gather.w.unload(&p.charge, false)
 	p.gather.arrived()
 	return true
+}
+
+// missing counts the keys that the server did not have.
+func (p *part) missing() {
+	n := 0
+	for _, i := range p.asked {
+		if a := &p.gather.asked[i]; a.from == a.to {
+			n++
+		}
+	}
+	p.node.Missing(n)
 }
 
 // value finds the key a block answers. Values come in the order they were asked for, so

@@ -49,6 +49,10 @@ type state struct {
 	adds       bool // stores only if the item is not there
 	strayed    bool // detour is its own
 	outrun     bool // its client has written the key since; only where there are leases
+	several    bool // keys are asked for
+
+	// came is when it was read, as stamp has it; 0 of what is not a request.
+	came uint32
 
 	charge charge  // what it counts for at node
 	gather *gather // of a multiget
@@ -228,8 +232,11 @@ func (s *session) forget(r *memproto.Request) {
 }
 
 // Replied takes a server's reply.
-func (q *request) Replied(_ *backend.Call, _ memproto.Unit, b []byte) bool {
+func (q *request) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
 	q.w.unload(&q.charge, false)
+	if u.Fault {
+		q.w.stats.Faulty++
+	}
 	switch {
 	case q.strayed && q.pulling:
 		q.pulledItem(b)
@@ -298,6 +305,7 @@ func (q *request) finish(b []byte) {
 		return
 	}
 	s.sized(len(b))
+	q.w.answered(q, b)
 	var head []byte // of a binary answer
 	switch {
 	case q.hidden:
@@ -311,6 +319,7 @@ func (q *request) finish(b []byte) {
 		s.conn.Write(head)
 		s.conn.Write(b)
 		s.unloose(q)
+		q.w.replied(q)
 		q.w.recycle(q)
 		s.settle()
 		return
@@ -326,6 +335,7 @@ func (q *request) finish(b []byte) {
 	}
 	s.conn.Write(b)
 	s.pop()
+	q.w.replied(q)
 	q.w.recycle(q)
 	s.settle()
 }
@@ -340,6 +350,7 @@ func (q *request) keep(b []byte) {
 // the next call.
 func (w *worker) failureReply(v memproto.Verb, raw []byte, f backend.Failure) []byte {
 	w.stats.Failed++
+	w.stats.Failures[f]++
 	if w.r.cfg.MissOnFailure {
 		if b := w.missReply(v, raw); b != nil {
 			return b

@@ -178,6 +178,7 @@ func (s *session) push(r *memproto.Request) *request {
 	q.session = s
 	if r != nil {
 		q.verb, q.quiet = r.Verb, r.NoReply
+		q.came = s.w.stamp()
 	}
 	if s.binary {
 		q.binary.Remember(&s.w.frame)
@@ -200,6 +201,7 @@ func (s *session) settle() {
 		q := s.pop()
 		s.conn.Write(q.reply)
 		s.held -= len(q.reply)
+		s.w.replied(q)
 		s.w.recycle(q)
 	}
 	if s.head != nil && s.head.gather != nil {

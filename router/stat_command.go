@@ -3,7 +3,6 @@ package router
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -176,39 +175,16 @@ func numericStat(line []byte) (name string, n uint64, ok bool) {
 	return string(f[1]), n, err == nil
 }
 
-// combine adds what can be added; ages and sizes of things are not, so the largest is
-// told.
+// combine adds what can be added; ages and sizes of things are not, nor is whether
+// something goes on, so the largest is told.
 func combine(name string, a, b uint64) uint64 {
 	last := name[strings.LastIndexByte(name, ':')+1:]
 	switch {
-	case strings.HasPrefix(last, "age"), last == "chunk_size", last == "chunks_per_page", last == "time_since_server":
+	case strings.HasPrefix(last, "age"), last == "chunk_size", last == "chunks_per_page", last == "time_since_server",
+		last == "hash_power_level", strings.HasSuffix(last, "_is_expanding"), strings.HasSuffix(last, "_running"):
 		return max(a, b)
 	}
 	return a + b
-}
-
-// own returns what only the router knows, in memcached's names where it has them.
-func (w *worker) own(loops []Snapshot) []stat {
-	n := func(v uint64) string { return strconv.FormatUint(v, 10) }
-	all := Total(loops)
-	return []stat{
-		{"pid", strconv.Itoa(os.Getpid())},
-		{"uptime", n(uint64(w.now().Seconds()))},
-		{"time", strconv.FormatInt(w.loop.Now().Unix(), 10)},
-		{"version", w.r.cfg.Version},
-		{"pointer_size", strconv.Itoa(strconv.IntSize)},
-		{"threads", strconv.Itoa(len(w.r.workers))},
-		{"curr_connections", strconv.Itoa(all.Sessions)},
-		{"total_connections", n(all.Clients)},
-		{"router_servers", strconv.Itoa(len(w.nodes))},
-		{"router_servers_up", strconv.Itoa(w.serversUp())},
-		{"router_requests", n(all.Total())},
-		{"router_get_keys", n(all.Keys)},
-		{"router_get_hits", n(all.Hits)},
-		{"router_get_misses", n(all.Misses)},
-		{"router_refused", n(all.Malformed())},
-		{"router_failed", n(all.Failed)},
-	}
 }
 
 func (w *worker) serversUp() (up int) {
@@ -224,7 +200,7 @@ func (w *worker) serversUp() (up int) {
 func (r *Router) settings() []stat {
 	c := &r.cfg
 	return []stat{
-		{"maxconns", "0"},
+		{"maxconns", strconv.Itoa(c.MaxClients)},
 		{"verbosity", "0"},
 		{"num_threads", strconv.Itoa(c.Loops)},
 		{"item_size_max", strconv.Itoa(c.MaxValue)},

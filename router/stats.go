@@ -8,21 +8,25 @@ import (
 	"cacherouter/backend"
 	"cacherouter/coalesce"
 	"cacherouter/hotkey"
+	"cacherouter/latency"
 	"cacherouter/memproto"
 	"cacherouter/reactor"
 )
 
 // Stats counts what clients of one loop, or of all, have asked and got.
 type Stats struct {
-	Requests     []uint64                   // by verb
-	Keys         uint64                     // keys asked for by retrievals
-	Hits, Misses uint64                     // of retrievals, as the servers answered
-	Refused      [memproto.NumFaults]uint64 // malformed requests, answered with an error
-	Failed       uint64                     // requests that no server answered
-	Torn         uint64                     // multigets that failed when part of the reply was sent
-	Hangups      uint64                     // connections closed for what was sent on them
-	Clients      uint64                     // connections accepted
-	ClientErrors uint64                     // connections that ended with an error
+	Requests     []uint64                    // by verb
+	Replies      Replies                     // to requests that servers are asked
+	Keys         uint64                      // keys asked for by retrievals
+	Hits, Misses uint64                      // of retrievals, as the servers answered
+	Refused      [memproto.NumFaults]uint64  // malformed requests, answered with an error
+	Failed       uint64                      // requests that no server answered
+	Failures     [backend.NumFailures]uint64 // those, by what became of them
+	Faulty       uint64                      // errors that servers answered with
+	Torn         uint64                      // multigets that failed when part of the reply was sent
+	Hangups      uint64                      // connections closed for what was sent on them
+	Clients      uint64                      // connections accepted
+	ClientErrors uint64                      // connections that ended with an error
 
 	Redirected uint64 // reads that failed at their home and were asked of the next candidate
 	FailedOver uint64 // writes to the next candidate of a server that is away
@@ -46,17 +50,15 @@ type Stats struct {
 // count counts hits and misses of a whole reply to a retrieval of one key; it reports
 // whether it was a hit.
 func (st *Stats) count(v memproto.Verb, b []byte) bool {
-	switch v {
-	case memproto.Get, memproto.Gets, memproto.Gat, memproto.Gats, memproto.MetaGet:
-	default:
+	if !v.Retrieves() || v == memproto.MetaDebug {
 		return false
 	}
 	st.Keys++
-	switch {
-	case b[0] == 'V' || b[0] == 'H': // VALUE, VA, HD
+	switch memproto.OutcomeOf(v, b) {
+	case memproto.Hit:
 		st.Hits++
 		return true
-	case b[1] == 'N': // END, EN
+	case memproto.Miss:
 		st.Misses++
 	}
 	return false
@@ -67,6 +69,11 @@ func (st *Stats) add(o *Stats) {
 	for i, n := range o.Requests {
 		st.Requests[i] += n
 	}
+	st.Replies.add(&o.Replies)
+	for i, n := range o.Failures {
+		st.Failures[i] += n
+	}
+	st.Faulty += o.Faulty
 	st.Keys += o.Keys
 	st.Hits += o.Hits
 	st.Misses += o.Misses
@@ -116,6 +123,7 @@ func (st *Stats) Total() (n uint64) {
 type Snapshot struct {
 	Stats
 	Sessions int // clients connected
+	Waiting  int // requests of all clients that are not answered yet
 	// ServersUp counts the servers that can be reached; not added up.
 	ServersUp int
 	// Believed counts the servers whose reports decide where reads go, 0 unless the policy is
@@ -124,6 +132,10 @@ type Snapshot struct {
 	Loop     reactor.Stats
 	Flights  coalesce.Stats
 	Near     hotkey.NearStats
+	// Latency has how long requests of clients took, from the turn of the loop that read them
+	// to the one that gave the reply to the connection, the wait for the replies of earlier
+	// requests of the client included. Each may be off by the length of a turn.
+	Latency latency.Histogram
 	// Leases are those of the router; only one of several snapshots has them.
 	Leases coalesce.LeaseStats
 	// Servers has what the loop has had to do with each server of the table, by address.
@@ -137,7 +149,9 @@ func (w *worker) snapshot() Snapshot {
 	snap := Snapshot{
 		Stats:     w.stats,
 		Sessions:  len(w.sessions),
+		Waiting:   w.waiting,
 		Loop:      w.loop.Stats(),
+		Latency:   w.latency,
 		ServersUp: w.serversUp(),
 		Believed:  w.believed(),
 		Servers:   make(map[string]backend.Stats, len(w.nodes)),
@@ -178,12 +192,14 @@ func Total(loops []Snapshot) Snapshot {
 		s := &loops[i]
 		t.add(&s.Stats)
 		t.Sessions += s.Sessions
+		t.Waiting += s.Waiting
 		if i == 0 || s.Believed < t.Believed {
 			t.Believed = s.Believed
 		}
 		t.Loop.Add(s.Loop)
 		t.Flights.Add(s.Flights)
 		t.Near.Add(s.Near)
+		t.Latency.Add(&s.Latency)
 		if s.Leases != (coalesce.LeaseStats{}) {
 			t.Leases = s.Leases
 		}

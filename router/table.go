@@ -77,6 +77,10 @@ type Table struct {
 	// After is the placement that will replace Picker within seconds, nil mostly: writes
 	// delete there as well, as other routers may already use it.
 	After Picker
+	// Shares returns the share of the hashes of keys, from 0 to 1, that is at home on each of
+	// the first of Servers; those beyond have none. It is for who shows it, on any goroutine, and may
+	// take milliseconds the first time. Nil means that nobody knows.
+	Shares func() []float64
 	// Hash is the key hash that Picker wants; nil means xxhash64.
 	Hash func(key []byte) uint64
 	// Bound counts what is in flight at each of Servers, in their order, and says when a

@@ -9,6 +9,7 @@ import (
 	"cacherouter/coalesce"
 	"cacherouter/epoch"
 	"cacherouter/hotkey"
+	"cacherouter/latency"
 	"cacherouter/memproto"
 	"cacherouter/reactor"
 )
@@ -65,6 +66,7 @@ type worker struct {
 	laggard    reactor.Timer
 	waiting    int // requests of all clients that are not answered yet
 	stats      Stats
+	latency    latency.Histogram // of requests
 }
 
 func newWorker(r *Router, l *reactor.Loop) (*worker, error) {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 
 	"cacherouter/compat"
 	"cacherouter/maglev"
@@ -21,7 +22,8 @@ import (
 type table struct {
 	router.Table
 	placed placement
-	exact  bool // Spans is the placement itself, not samples of it
+	pool   *poolConfig // what it is made of
+	exact  bool        // Spans is the placement itself, not samples of it
 	// lacks is how many copies of each item there should be more than there are servers.
 	lacks int
 }
@@ -70,7 +72,7 @@ func buildTable(p *poolConfig) (*table, error) {
 	if err := p.checkOptions(); err != nil {
 		return nil, err
 	}
-	t := &table{exact: true}
+	t := &table{exact: true, pool: p}
 	var names []string
 	var weights []int
 	for _, s := range p.Servers {
@@ -87,7 +89,24 @@ func buildTable(p *poolConfig) (*table, error) {
 		return nil, badField(err, "pool", "distribution")
 	}
 	t.Picker = t.placed
+	t.Shares = sync.OnceValue(func() []float64 { return sharesOf(t.placed, len(t.Servers)) })
 	return t, nil
+}
+
+// sharesOf returns the share of the hashes that each of n servers is the home of.
+func sharesOf(p placement, n int) []float64 {
+	shares := make([]float64, n)
+	start, whole := uint64(0), 0.0
+	for last, home := range p.Spans() {
+		width := float64(last-start) + 1
+		shares[home] += width
+		whole += width
+		start = last + 1
+	}
+	for i := range shares {
+		shares[i] /= whole
+	}
+	return shares
 }
 
 // checkOptions refuses options that the distribution does not have, which would

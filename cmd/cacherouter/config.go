@@ -17,13 +17,15 @@ import (
 // config is the whole configuration, from a file or from flags. The tag doc is the
 // field's line in docs/configuration.md.
 type config struct {
-	Name         string           `yaml:"name" doc:"This router's name among the others: unique, and the same after a restart. Empty means the host's name with the port of admin, or of the first listener."`
-	Listen       []listenerConfig `yaml:"listen" doc:"Addresses for clients, each host:port, or unix: and a path, or a mapping of the fields below."`
-	Admin        string           `yaml:"admin" doc:"Address of the admin HTTP server; empty means none."`
-	Loops        int              `yaml:"loops" doc:"Event loops; 0 means one per processor."`
-	Engine       string           `yaml:"engine" doc:"How sockets are served: auto, or portable for goroutines."`
-	DrainDelay   duration         `yaml:"drain_delay" doc:"How long readyz fails before the listeners close on SIGTERM. Set it to the time that your load balancer takes to see it, and more."`
-	DrainTimeout duration         `yaml:"drain_timeout" doc:"How long clients then have to take their replies."`
+	Name           string           `yaml:"name" doc:"This router's name among the others: unique, and the same after a restart. Empty means the host's name with the port of admin, or of the first listener."`
+	Listen         []listenerConfig `yaml:"listen" doc:"Addresses for clients, each host:port, or unix: and a path, or a mapping of the fields below."`
+	Admin          string           `yaml:"admin" doc:"Address of the admin HTTP server; empty means none."`
+	AdminTokenFile string           `yaml:"admin_token_file" doc:"File whose first line is what those must show who drain, undrain or reload by HTTP, at least 16 bytes; read again when it changes. Without one that can be done from the same host, if admin is a loopback address or a unix socket, and else not at all."`
+	AdminHosts     []string         `yaml:"admin_hosts" doc:"Names, beside localhost, by which browsers may ask for admin where it is a loopback address: those of a proxy in front of it."`
+	Loops          int              `yaml:"loops" doc:"Event loops; 0 means one per processor."`
+	Engine         string           `yaml:"engine" doc:"How sockets are served: auto, or portable for goroutines."`
+	DrainDelay     duration         `yaml:"drain_delay" doc:"How long readyz fails before the listeners close on SIGTERM. Set it to the time that your load balancer takes to see it, and more."`
+	DrainTimeout   duration         `yaml:"drain_timeout" doc:"How long clients then have to take their replies."`
 
 	MaxClients      int      `yaml:"max_clients" doc:"How many clients may be connected; 0 means as many as there are descriptors."`
 	TellFull        bool     `yaml:"tell_full" doc:"Tell a client beyond max_clients so, as memcached does, instead of just closing. Some clients take the line for the answer to their first request."`
@@ -238,6 +240,11 @@ func (c *config) validate() error {
 	if c.Admin != "" {
 		if err := checkAddress(c.Admin); err != nil {
 			return badField(err, "admin")
+		}
+	}
+	if c.AdminTokenFile != "" {
+		if _, err := readToken(c.AdminTokenFile); err != nil {
+			return badField(err, "admin_token_file")
 		}
 	}
 	switch {

@@ -111,6 +111,12 @@ func TestBadConfigSaysWhereAndWhat(t *testing.T) {
 	f(head+"loops: many\n", "line 3", "many")
 	f(head+"engine: steam\n", "line 3", "engine", "steam")
 	f(head+"admin: nowhere\n", "line 3", "admin", "nowhere")
+	f(head+"admin_token_file: /nowhere\n", "line 3", "admin_token_file", "/nowhere")
+	short := filepath.Join(t.TempDir(), "short")
+	if err := os.WriteFile(short, []byte("sesame\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f(head+"admin_token_file: "+short+"\n", "line 3", "admin_token_file", "6 bytes", "at least 16")
 	f(head+"listen: []\n", "line 3", "listen")
 	f(head+"listen: [\"unix:\"]\n", "line 3", "listen", "no path")
 	f(head+"listen: [\"h:99999\"]\n", "line 3", "listen", "h:99999")

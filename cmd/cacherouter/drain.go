@@ -12,11 +12,12 @@ import (
 )
 
 type drainCmd struct {
-	Server  string   `arg:"" help:"Name of the server."`
-	Undo    bool     `help:"Let the server return."`
-	Admin   string   `help:"Address of a router's admin server, on this host; that router tells the others." default:"127.0.0.1:11312" placeholder:"ADDR"`
-	Wait    bool     `help:"Return when the server may be stopped: all routers have moved its keys away, and the hand-over is over."`
-	Timeout duration `help:"How long to wait." default:"15m" placeholder:"15m"`
+	Server    string   `arg:"" help:"Name of the server."`
+	Undo      bool     `help:"Let the server return."`
+	Admin     string   `help:"Address of a router's admin server, on this host; that router tells the others." default:"127.0.0.1:11312" placeholder:"ADDR"`
+	TokenFile string   `help:"File whose first line is the token that the router's admin_token_file has." type:"path" placeholder:"FILE"`
+	Wait      bool     `help:"Return when the server may be stopped: all routers have moved its keys away, and the hand-over is over."`
+	Timeout   duration `help:"How long to wait." default:"15m" placeholder:"15m"`
 }
 
 // lookAgain is the time between two looks at a server that drains.
@@ -27,6 +28,12 @@ func (c *drainCmd) Run(s streams) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	ask := admin.Client{Address: c.Admin}
+	if c.TokenFile != "" {
+		var err error
+		if ask.Token, err = readToken(c.TokenFile); err != nil {
+			return fmt.Errorf("--token-file: %w", err)
+		}
+	}
 	if err := ask.Drain(ctx, c.Server, c.Undo); err != nil {
 		return err
 	}

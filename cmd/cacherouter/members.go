@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cacherouter/backend"
@@ -23,6 +24,7 @@ type members struct {
 	sources *sources
 	placer  *placer
 	keys    *fresh.Value[[][]byte] // nil without a keyring
+	shown   atomic.Pointer[table]  // the table in force
 	log     *slog.Logger
 
 	mu       sync.Mutex
@@ -130,6 +132,7 @@ func (m *members) first() (*table, error) {
 	if err == nil {
 		m.digest = t.digest()
 		m.sayLacks(t)
+		m.shown.Store(t)
 	}
 	return t, err
 }
@@ -148,6 +151,7 @@ func (m *members) update(r *router.Router) {
 	m.unplaced = ""
 	m.sayLacks(t)
 	r.SetTable(&t.Table)
+	m.shown.Store(t)
 	if d := t.digest(); d != m.digest {
 		m.log.Info("placement changed", "servers", len(s.Placed()), "digest", d, "view", s.Version)
 		m.digest = d

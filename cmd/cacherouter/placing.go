@@ -65,8 +65,8 @@ func (p *placer) table(s *membership.State) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{placed: now.placed, exact: now.exact}
-	t.Picker, t.Hash = now.Picker, now.Hash
+	t := &table{placed: now.placed, pool: now.pool, exact: now.exact}
+	t.Picker, t.Hash, t.Shares = now.Picker, now.Hash, now.Shares
 	index := make(map[string]int)
 	for _, list := range [][]membership.Server{placed, s.Servers, s.Before, s.After} {
 		for _, server := range list {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -180,4 +181,34 @@ func TestWhatCountsAgainstAServer(t *testing.T) {
 	f(backend.Observation{OK: 3, Latency: time.Second, Failures: all, Streak: 100},
 		health.Observation{OK: 3, Latency: time.Second, Refused: 1, Lost: 2, TimedOut: 3, BadReply: 4, Streak: 10})
 	f(backend.Observation{Failures: [backend.NumFailures]int{backend.Busy: 5, backend.Denied: 5}, Streak: 10}, health.Observation{})
+}
+
+// The shares of the keys are what placing keys finds, and those of servers that hold no keys
+// are left out.
+func TestShares(t *testing.T) {
+	for _, d := range distributions() {
+		p := newPlacer(t, d, "a", "b", "c")
+		state := &membership.State{Servers: servers("a", "b", "c", "d")}
+		_, own := ours[d] // others have no weights, or hashes that are not even
+		if own {
+			state.Servers[1].Weight = 2
+		}
+		state.Servers[3].Status = view.Out
+		tab := mustTable(t, p, state)
+		got, sum := tab.Shares(), 0.0
+		seen := make([]float64, 3)
+		const samples = 1 << 14
+		for i := range uint64(samples) {
+			key := fmt.Appendf(nil, "key-%d", i)
+			seen[tab.Picker.Pick(nil, tab.HashOf(key), 1)[0]] += 1.0 / samples
+		}
+		for i, s := range got {
+			if sum += s; own && math.Abs(s-seen[i]) > 0.02 {
+				t.Errorf("%s: the share of %s is %.4f, and of samples %.4f", d, tab.Servers[i].Name, s, seen[i])
+			}
+		}
+		if len(got) != 3 || math.Abs(sum-1) > 1e-9 {
+			t.Errorf("%s: the shares are %v", d, got)
+		}
+	}
 }

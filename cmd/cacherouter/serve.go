@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -85,11 +86,15 @@ func (c *serveCmd) Run(s streams) error {
 type server struct {
 	cfg    config
 	load   func() (config, error)
-	log    *slog.Logger
+	log    *slog.Logger // for changes of state, which it remembers
+	quiet  *slog.Logger // for what is no change of state, or may be much
 	router *router.Router
 	// members is nil where membership is off: then keys stay where the configuration
 	// places them.
 	members *members
+	fixed   atomic.Pointer[table] // the table in force where membership is off
+	history *admin.History
+	loops   int
 	meter   *meter.Meter
 	admin   *admin.Server
 	ready   func(listening) // may be nil
@@ -108,7 +113,8 @@ type listening struct {
 // nil it is called once, when the router listens.
 func serve(cfg config, load func() (config, error), log *slog.Logger, ready func(listening)) error {
 	raiseDescriptorLimit(log)
-	s := &server{cfg: cfg, load: load, log: log, ready: ready}
+	history := admin.NewHistory()
+	s := &server{cfg: cfg, load: load, log: history.Logger(log), quiet: log, history: history, ready: ready}
 	s.hints.name, s.hints.started = cfg.routerName(), time.Now()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -143,7 +149,7 @@ func serve(cfg config, load func() (config, error), log *slog.Logger, ready func
 func (s *server) start() (ended bool, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	up, err := s.cfg.Pool.upstream(s.log)
+	up, err := s.cfg.Pool.upstream(s.quiet)
 	if err != nil {
 		return false, err
 	}
@@ -152,6 +158,7 @@ func (s *server) start() (ended bool, err error) {
 		if t, err = s.cfg.Pool.fixedTable(nil); err != nil {
 			return false, err
 		}
+		s.fixed.Store(t)
 	} else {
 		if s.members, err = startMembers(ctx, &s.cfg, up, s.hints.heard, s.log); err != nil {
 			return ctx.Err() != nil, err
@@ -243,11 +250,11 @@ func (s *server) build(t *table, up upstream) (err error) {
 		IdleTimeout:    time.Duration(s.cfg.IdleTimeout),
 		SlowTimeout:    time.Duration(s.cfg.SlowTimeout),
 		Nodes:          s.nodes(),
-		Log:            s.log,
+		Log:            s.quiet,
 	})
 	if err == nil {
 		s.hints.router.Store(s.router)
-		s.meter = meterFor(s.router, up, s.log)
+		s.loops, s.meter = loops, meterFor(s.router, up, s.quiet)
 		s.log.Info("routing", "servers", len(t.Servers), "distribution", p.Distribution, "digest", t.digest(), "loops", loops)
 	}
 	return err
@@ -270,13 +277,17 @@ func (s *server) listen(ctx context.Context, g *errgroup.Group) error {
 		if err != nil {
 			return fmt.Errorf("cannot listen for admin: %w", err)
 		}
-		s.admin = admin.New(s.adminConfig(ctx))
+		c, err := s.adminConfig(ctx, ln)
+		if err != nil {
+			return errors.Join(err, ln.Close())
+		}
+		s.admin = admin.New(c)
 		g.Go(func() error { return s.admin.Serve(ln) })
 		at.admin = ln.Addr()
-		s.log.Info("admin listening", "addr", at.admin.String())
+		s.quiet.Info("admin listening", "addr", at.admin.String())
 	}
 	for i := range s.cfg.Listen {
-		l, err := s.cfg.Listen[i].open(s.log)
+		l, err := s.cfg.Listen[i].open(s.quiet)
 		if err == nil {
 			err = s.router.Serve(l.ln, l.opts)
 		}
@@ -285,7 +296,7 @@ func (s *server) listen(ctx context.Context, g *errgroup.Group) error {
 		}
 		a := l.ln.Addr()
 		at.clients = append(at.clients, a)
-		s.log.Info("listening", "network", a.Network(), "addr", a.String(), "tls", l.opts.TLS != nil)
+		s.quiet.Info("listening", "network", a.Network(), "addr", a.String(), "tls", l.opts.TLS != nil)
 	}
 	if s.admin != nil {
 		s.admin.SetReady(true)
@@ -294,14 +305,6 @@ func (s *server) listen(ctx context.Context, g *errgroup.Group) error {
 		s.ready(at)
 	}
 	return nil
-}
-
-func (s *server) adminConfig(ctx context.Context) admin.Config {
-	c := admin.Config{Router: s.router, HotKeys: s.hints.hotKeys, Reload: func() error { return s.reload(ctx) }, Log: s.log}
-	if s.members != nil {
-		c.Membership = s.members.cluster
-	}
-	return c
 }
 
 func (s *server) closeAdmin() error {
@@ -383,6 +386,7 @@ func (s *server) reload(ctx context.Context) error {
 			return err
 		}
 		s.router.SetTable(&t.Table)
+		s.fixed.Store(t)
 	}
 	s.log.Info("reloaded", "servers", len(s.router.Table().Servers), "distribution", cfg.Pool.Distribution)
 	return nil
