@@ -31,7 +31,7 @@ func metricsDoc() string {
 		fmt.Sprintf("what is at most %v counts as nothing. ", latency.Least) +
 		"A Prometheus that runs with `--enable-feature=native-histograms` gets them as native histograms with four buckets to a doubling, so that quantiles are off by a tenth at most: `histogram_quantile(0.99, sum(rate(cacherouter_request_duration_seconds[5m])))`. " +
 		"Any other gets buckets that double, and at servers quadruple, from 2^-16 s, which is 15 µs, to 8 s and 4 s: `histogram_quantile(0.99, sum by (le) (rate(cacherouter_request_duration_seconds_bucket[5m])))`.\n\n" +
-		"**Cost.** A router of a thousand servers tells some 45,000 figures: 5 MB of text, 260 kB packed. Scrapes take turns, and none makes a loop wait for it.\n\n" +
+		"**Cost.** A router of a thousand servers tells up to 53,000 figures: 5 MB of text, 260 kB packed. Scrapes take turns, and none makes a loop wait for it.\n\n" +
 		"Those of the process come from Prometheus' Go library: `go_…` (memory, garbage collection, goroutines), `process_…` (processor, memory, descriptors) and `go_build_info`.\n")
 	for _, s := range []struct {
 		title    string

@@ -159,6 +159,29 @@ func TestTextIsThatOfTheLibrary(t *testing.T) {
 	}
 }
 
+// A scraper gets protocol buffers if it prefers them, and else text.
+func TestScrapersGetWhatTheyAskFor(t *testing.T) {
+	s := newFleet(3, 2).server()
+	f := func(accept, want string) {
+		t.Helper()
+		req := httptest.NewRequest("GET", "/metrics", nil)
+		if accept != "" {
+			req.Header.Set("Accept", accept)
+		}
+		rec := httptest.NewRecorder()
+		s.http.Handler.ServeHTTP(rec, req)
+		if got := rec.Header().Get("Content-Type"); rec.Code != http.StatusOK || !strings.HasPrefix(got, want) {
+			t.Errorf("who accepts %q gets %d %q, want %q", accept, rec.Code, got, want)
+		}
+	}
+	f("", "text/plain")
+	f("*/*", "text/plain")
+	f("text/html,application/xhtml+xml,*/*;q=0.8", "text/plain")
+	// Prometheus without native histograms, and with them.
+	f("application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "text/plain")
+	f("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "application/vnd.google.protobuf")
+}
+
 // While loops do not answer a scrape says so, and has the rest.
 func TestScrapeOfStuckLoops(t *testing.T) {
 	f := newFleet(3, 2)

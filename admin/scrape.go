@@ -33,9 +33,10 @@ func newScraper(find func() *figures) *scraper {
 
 // ServeHTTP implements http.Handler.
 func (s *scraper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	format, write := expfmt.NewFormat(expfmt.TypeTextPlain), s.writeText
-	if expfmt.Negotiate(r.Header).FormatType() == expfmt.TypeProtoDelim {
-		format, write = expfmt.NewFormat(expfmt.TypeProtoDelim), s.writeMessages
+	text, messages := expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeProtoDelim)
+	format, write := text, s.writeText
+	if expfmt.NegotiateAccept(r.Header, text, messages).FormatType() == expfmt.TypeProtoDelim {
+		format, write = messages, s.writeMessages
 	}
 	answer, err := s.ask(r, write)
 	if err != nil {
