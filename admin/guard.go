@@ -66,10 +66,11 @@ func same(a, b string) bool {
 
 // onlyKnownHosts refuses requests for names that are not this host's where only this host
 // listens. A site whose name is made to resolve to a loopback address could read all of
-// this otherwise, as browsers take it for that site's own.
+// this otherwise, as browsers take it for that site's own. Browsers always say which name
+// they ask for; health checks may not.
 func (s *Server) onlyKnownHosts(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.cfg.Local && !s.cfg.Unix && !s.knownHost(r.Host) {
+		if s.cfg.Local && !s.cfg.Unix && r.Host != "" && !s.knownHost(r.Host) {
 			http.Error(w, fmt.Sprintf("%q is no name of this host: ask for localhost, or list it in admin_hosts", r.Host), http.StatusMisdirectedRequest)
 			return
 		}
