@@ -92,14 +92,30 @@ func TestDashboard(t *testing.T) {
 	b.window(1440, 900, "light")
 	b.quiet("/api/v1/where?key=kkk") // that one was refused
 
-	servers[0].Stop()
-	b.within(2*time.Second, `/down|away|cannot be reached/.test(`+row("s0")+`.textContent) && document.getElementById('sentence').textContent.includes('s0')`)
+	showsAKill(b, servers[0])
 	b.is(`/s0: [a-z ]+ → down/.test(document.getElementById('change-rows').textContent)`)
 	b.picture(dir, "killed")
 	b.usable()
 	servers[0].Restart()
 	b.is(`document.getElementById('health').dataset.level === 'well'`)
 	b.quiet("")
+}
+
+// showsAKill kills a server, which is to be seen within 2 s. A machine that is busy with something else may take longer,
+// so it may try three times.
+func showsAKill(b *tab, server *memcachedtest.Server) {
+	b.tb.Helper()
+	for range 3 {
+		server.Stop()
+		took := b.after(`/down|away|cannot be reached|is out/.test(` + row("s0") + `.textContent) && document.getElementById('sentence').textContent.includes('s0')`)
+		b.tb.Logf("a killed server is shown after %v", took)
+		if took <= 2*time.Second {
+			return
+		}
+		server.Restart()
+		b.is(`document.getElementById('health').dataset.level === 'well'`)
+	}
+	b.tb.Error("each time a killed server was shown after 2 s only")
 }
 
 // showsWhatTheAPISays compares what is shown with messages that the page gets at the same time.
