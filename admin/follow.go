@@ -22,9 +22,13 @@ var errSilent = errors.New("it has said nothing for too long")
 // until take returns an error, which it returns, or the router is gone or silent, or the
 // context ends: its error is never nil. What take is given belongs to it.
 func (c Client) Follow(ctx context.Context, take func(*Event) error) error {
+	return c.follow(ctx, maxSilence, take)
+}
+
+func (c Client) follow(ctx context.Context, patience time.Duration, take func(*Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(maxSilence, func() { cancel(errSilent) })
+	silence := time.AfterFunc(patience, func() { cancel(errSilent) })
 	defer silence.Stop()
 	body, err := c.open(ctx, "GET", "/api/v1/events")
 	if err != nil {
@@ -49,7 +53,7 @@ func (c Client) Follow(ctx context.Context, take func(*Event) error) error {
 		if err := take(e); err != nil {
 			return err
 		}
-		silence.Reset(maxSilence)
+		silence.Reset(patience)
 	}
 	if err := lines.Err(); err != nil {
 		return c.silent(ctx, fmt.Errorf("cannot follow the router at %s: %w", c.Address, err))

@@ -26,9 +26,10 @@ type screen struct {
 }
 
 const (
-	// Another screen, no cursor, and nothing that is wider than it wraps.
+	// Another screen, no cursor, and nothing that is wider than it wraps. It is left empty, as
+	// tmux mixes what is on it with the screen from before if the size has changed.
 	enter = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-	leave = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
+	leave = "\x1b[0m\x1b[H\x1b[J\x1b[?7h\x1b[?25h\x1b[?1049l"
 	// Lines are cleared one by one, as a whole blank screen would be seen, and before they are
 	// written, as after one of the full width the cursor is still on its last column.
 	home, clearLine = "\x1b[H", "\x1b[K"
@@ -114,7 +115,8 @@ func (s *screen) draw(v *View) error {
 	return nil
 }
 
-// keys sends what somebody asks for until the context ends or the terminal does.
+// keys sends what somebody asks for until that is to quit, or the context ends,
+// or the terminal does.
 func (s *screen) keys(ctx context.Context, pressed chan<- key) {
 	s.mu.Lock()
 	tty := s.tty
@@ -133,6 +135,9 @@ func (s *screen) keys(ctx context.Context, pressed chan<- key) {
 			case pressed <- k:
 			case <-ctx.Done():
 				return
+			}
+			if k == quit {
+				return // what is typed from now on is for the shell
 			}
 		}
 	}
