@@ -77,11 +77,17 @@ func (p *page) put(write func(*line)) {
 
 func (p *page) blank() { p.lines = append(p.lines, "") }
 
+// late is the age from which what is shown is said to be old: it should be new each second.
+const late = 2500 * time.Millisecond
+
 func (p *page) title() {
 	o := &p.view.Event.Overview
 	p.put(func(l *line) {
 		l.add(bold, "cacherouter "+o.Router)
 		l.add(dim, " at "+p.view.Address+", up "+span(o.At.Sub(o.Started)))
+		if age := p.view.Now.Sub(p.view.Heard); age >= late && p.view.Err == nil {
+			l.add(yellow, ", silent for "+span(age))
+		}
 	})
 }
 

@@ -186,6 +186,8 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 
 func TestASilentRouterIsNotWell(t *testing.T) {
 	v := viewOf(3)
+	v.Now = noon.Add(4 * time.Second)
+	contains(t, drawn(v, 80, 24), "up 3 h, silent for 4 s")
 	v.Err, v.Now = errors.New("connection refused"), noon.Add(17*time.Second)
 	text := drawn(v, 80, 24)
 	contains(t, text, "connection refused. Trying again; what follows is 17 s old.", "cache-02")
