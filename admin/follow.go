@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// maxSilence is how long a stream of events may pause: one comes each second.
-	maxSilence = 5 * time.Second
+	// maxSilence is how long a stream of events may pause. One comes each second, but for the
+	// first one of a large placement its shares have to be worked out.
+	maxSilence = clientTimeout
 	// maxEvent bounds a line of a stream, in bytes.
 	maxEvent = 16 << 20
 )
