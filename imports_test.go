@@ -77,6 +77,7 @@ var ours = []struct {
 	{"membership", "fresh", "who is in is decided from what is observed, not from how requests are carried"},
 	{"embedded", "memproto", "the stand-in server must be able to disagree with the router about everything but the wire"},
 	{"admin", "backend memproto router membership reactor hotkey latency", "what is shown is read from the router; nothing is decided here"},
+	{"top", "admin", "what a terminal shows is what the JSON API says, and nothing else"},
 	{"loadtest", "", "what measures the router must not share its mistakes, nor its loops"},
 	{"loadtest/lab", "bounded balance ring rendezvous maglev hotkey", "the lab studies the product's own decisions, without its sockets"},
 	{"loadtest/walk", "loadtest ring", "another proxy's rule is compared on the product's own ring, without its sockets"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,8 +23,12 @@ type Client struct {
 	Token string
 }
 
-// clientTimeout bounds one question.
-const clientTimeout = 15 * time.Second
+const (
+	// clientTimeout bounds one question.
+	clientTimeout = 15 * time.Second
+	// maxRefusal is how much is read of why a question was refused.
+	maxRefusal = 4 << 10
+)
 
 // Members asks for the servers.
 func (c Client) Members(ctx context.Context) (m Members, err error) {
@@ -39,14 +44,33 @@ func (c Client) Drain(ctx context.Context, server string, undo bool) error {
 	return c.ask(ctx, "POST", path+"?server="+url.QueryEscape(server), new(Members))
 }
 
-// ask sends a request and decodes its answer. One that was refused is an error with what
-// the router says.
+// Changes asks for what has changed lately.
+func (c Client) Changes(ctx context.Context) (all Changes, err error) {
+	return all, c.ask(ctx, "GET", "/api/v1/changes", &all)
+}
+
+// ask sends a request and decodes its answer.
 func (c Client) ask(ctx context.Context, method, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
+	body, err := c.open(ctx, method, path)
 	if err != nil {
 		return err
+	}
+	defer body.Close()
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return fmt.Errorf("cannot ask the router at %s: %w", c.Address, err)
+	}
+	return c.decode(b, answer)
+}
+
+// open sends a request and returns the body of its answer, for as long as the context
+// lasts. One that was refused is an error with what the router says.
+func (c Client) open(ctx context.Context, method, path string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
+	if err != nil {
+		return nil, err
 	}
 	if c.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Token)
@@ -57,16 +81,24 @@ func (c Client) ask(ctx context.Context, method, path string, answer any) error 
 	}}
 	resp, err := (&http.Client{Transport: t}).Do(req)
 	if err != nil {
-		return fmt.Errorf("cannot ask the router at %s: %w", c.Address, err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return fmt.Errorf("cannot ask the router at %s: %w", c.Address, err)
+		if u := new(url.Error); errors.As(err, &u) {
+			err = u.Err // without the URL, which nobody has given
+		}
+		return nil, fmt.Errorf("cannot ask the router at %s: %w", c.Address, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the router at %s says: %s", c.Address, bytes.TrimSpace(b))
+		defer resp.Body.Close()
+		b, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+		if err != nil {
+			return nil, fmt.Errorf("cannot ask the router at %s: %w", c.Address, err)
+		}
+		return nil, fmt.Errorf("the router at %s says: %s", c.Address, bytes.TrimSpace(b))
 	}
+	return resp.Body, nil
+}
+
+// decode reads an answer.
+func (c Client) decode(b []byte, answer any) error {
 	if err := json.Unmarshal(b, answer); err != nil {
 		return fmt.Errorf("the router at %s gives an answer that cannot be read: %w", c.Address, err)
 	}

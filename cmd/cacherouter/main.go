@@ -16,6 +16,7 @@ type cli struct {
 	Check  checkCmd  `cmd:"" help:"Check a configuration file and say what is wrong with it."`
 	Agent  agentCmd  `cmd:"" help:"Tell routers of the servers beside it."`
 	Drain  drainCmd  `cmd:"" help:"Move a server's keys to the others, so that it can be stopped."`
+	Top    topCmd    `cmd:"" help:"Show what a router does, and whether it is well, in the terminal."`
 	Import importCmd `cmd:"" help:"Print our configuration for a nutcracker (twemproxy) configuration."`
 	Plan   planCmd   `cmd:"" help:"Say which share of the keys a change of servers would move."`
 	Where  whereCmd  `cmd:"" help:"Say which server each key lives on, and which comes next."`
