@@ -69,7 +69,7 @@ func (m *machine) probe(ok bool, started, now time.Time) {
 	m.probesFailed = 0
 	m.succeeded(now)
 	if m.state == Down && m.outUntil.IsZero() && m.probesGood >= m.cfg.Rise {
-		m.enter(Probation, "answers probes", now)
+		m.again("answers probes", now)
 	}
 }
 
@@ -115,9 +115,15 @@ func (m *machine) tick(now time.Time) {
 		m.enter(Up, "warm", now)
 	case m.state == Down && !m.outUntil.IsZero() && !now.Before(m.outUntil):
 		m.outUntil = time.Time{}
-		m.requests = window{current: m.requests.current}
-		m.enter(Probation, "ejection over", now)
+		m.again("ejection over", now)
 	}
+}
+
+// again gives a server another chance. What failed before is what it was out for, and is
+// not held against it once more.
+func (m *machine) again(reason string, now time.Time) {
+	m.requests = window{current: m.requests.current}
+	m.enter(Probation, reason, now)
 }
 
 // eject takes the server out for its errors although it can be reached.

@@ -210,6 +210,24 @@ func TestTooManyErrorsEjectAFewServers(t *testing.T) {
 	}
 }
 
+// TestErrorsOfAnOutageAreForgotten: what failed before a server was given up does not count
+// when it answers again.
+func TestErrorsOfAnOutageAreForgotten(t *testing.T) {
+	k := newClock(Config{}, true, "a", "b", "c")
+	k.refuse("a", 200)
+	k.pass(5 * time.Second)
+	k.probed("a", true)
+	k.probed("a", true)
+	k.reply("a", 1, time.Millisecond)
+	for range 30 {
+		k.reply("a", 5, time.Millisecond)
+		k.pass(time.Second)
+		if got := k.State("a"); got != SlowStart {
+			t.Fatalf("%v after the return: %v", k.now.Sub(time.Date(2026, 1, 1, 0, 0, 5, 0, time.UTC)), got)
+		}
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	k := newClock(Config{}, true, "a", "b", "c")
 	opinion := func(want Opinion) {
