@@ -38,7 +38,8 @@ var (
 	fleetFaults  = []string{serverGone, serverMoved, routerKilled, routerStopped, routerCut}
 )
 
-// mostly is how much is read where near caches are to have something to do: what is often written is not near.
+// mostly is how much is read where near caches and spilled copies are to have something to do: what is often written is
+// not near, and is read at home while it is.
 const mostly = 75
 
 // The contract of one router: one order for all, but of reads that were sent together. Those may share the answers to
@@ -66,7 +67,7 @@ var (
 // plans are the worlds in which histories are recorded.
 var plans = []plan{
 	{name: "one router", routers: 1, uses: []string{shared}, contract: still},
-	{name: "one router that spills, faults", routers: 1, config: impatient + spilling, uses: []string{spilled, cleaned},
+	{name: "one router that spills, faults", routers: 1, reads: mostly, config: impatient + spilling, uses: []string{spilled, cleaned},
 		faults: serverFaults, long: onlyGone, contract: exact},
 	{name: "one router with copies, faults", routers: 1, config: impatient + copies, uses: []string{copied, spreads},
 		faults: serverFaults, long: onlyGone, contract: exact},
