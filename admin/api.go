@@ -47,24 +47,24 @@ func (s *Server) window(w http.ResponseWriter, r *http.Request) (window, bool) {
 
 // servers answers GET /api/v1/servers?top=100.
 func (s *Server) servers(w http.ResponseWriter, r *http.Request) {
-	top, ok := topOf(w, r)
+	top, ok := numberOf(w, r, "top", defaultServers, maxServers)
 	if !ok {
 		return
 	}
 	if win, ok := s.window(w, r); ok {
-		reply(w, newSurvey(win, s.cfg.Membership, s.pictures.now()).top(top))
+		reply(w, newSurvey(win, s.cfg.Membership).top(top))
 	}
 }
 
-// topOf reads how many servers are asked for, or answers what is wrong with that.
-func topOf(w http.ResponseWriter, r *http.Request) (top int, ok bool) {
-	v := r.FormValue("top")
+// numberOf reads how many are asked for by a parameter, or answers what is wrong with that.
+func numberOf(w http.ResponseWriter, r *http.Request, name string, usual, most int) (n int, ok bool) {
+	v := r.FormValue(name)
 	if v == "" {
-		return defaultServers, true
+		return usual, true
 	}
 	n, err := strconv.Atoi(v)
-	if err != nil || n < 1 || n > maxServers {
-		http.Error(w, fmt.Sprintf("top: want 1 to %d", maxServers), http.StatusBadRequest)
+	if err != nil || n < 1 || n > most {
+		http.Error(w, fmt.Sprintf("%s: want 1 to %d", name, most), http.StatusBadRequest)
 		return 0, false
 	}
 	return n, true
@@ -72,7 +72,7 @@ func topOf(w http.ResponseWriter, r *http.Request) (top int, ok bool) {
 
 // placementPage answers GET /api/v1/placement?top=100&server=NAME.
 func (s *Server) placementPage(w http.ResponseWriter, r *http.Request) {
-	top, ok := topOf(w, r)
+	top, ok := numberOf(w, r, "top", defaultServers, maxServers)
 	if !ok {
 		return
 	}

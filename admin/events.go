@@ -166,7 +166,7 @@ func (s *Server) event(ctx context.Context) []byte {
 }
 
 func (s *Server) eventOf(w window) Event {
-	f := newSurvey(w, s.cfg.Membership, s.pictures.now())
+	f := newSurvey(w, s.cfg.Membership)
 	e := Event{Servers: f.top(eventServers), Handover: s.handover(f)}
 	if s.cfg.Membership != nil {
 		r := s.routersOf()

@@ -64,14 +64,9 @@ const (
 
 // hotKeys answers GET /api/v1/hotkeys?k=20.
 func (s *Server) hotKeys(w http.ResponseWriter, r *http.Request) {
-	k := defaultHotKeys
-	if v := r.FormValue("k"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 1 || n > maxHotKeys {
-			http.Error(w, "k: want 1 to "+strconv.Itoa(maxHotKeys), http.StatusBadRequest)
-			return
-		}
-		k = n
+	k, ok := numberOf(w, r, "k", defaultHotKeys, maxHotKeys)
+	if !ok {
+		return
 	}
 	report := s.cfg.HotKeys(k)
 	if report == nil {

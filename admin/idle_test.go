@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +23,8 @@ type idle struct {
 }
 
 func newIdle(n int) *idle {
-	i := &idle{table: &router.Table{Picker: slices2(n)}}
+	shares := slices.Repeat([]float64{1 / float64(n)}, n)
+	i := &idle{table: &router.Table{Picker: slices2(n), Shares: func() []float64 { return shares }}}
 	i.snap.Requests = make([]uint64, memproto.NumVerbs)
 	i.snap.ServersUp = n
 	i.snap.Servers = make(map[string]backend.Stats)

@@ -82,7 +82,7 @@ func (p *Placement) top(n int, named string) *Placement {
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Or(
-			-cmp.Compare(btoi(p.Servers[a].Name == named), btoi(p.Servers[b].Name == named)),
+			-cmp.Compare(number(p.Servers[a].Name == named), number(p.Servers[b].Name == named)),
 			cmp.Compare(p.Servers[b].Share, p.Servers[a].Share),
 		)
 	})
@@ -108,13 +108,6 @@ func renumber(cells, at []int) []int {
 		out[i] = at[server]
 	}
 	return out
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // placementOf works the picture out: it walks the space of hashes once, and looks at home

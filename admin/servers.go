@@ -81,22 +81,20 @@ type survey struct {
 	m      Membership        // nil if servers are not watched
 	state  *membership.State // nil then
 	stats  membership.Stats
-	at     map[string]int // index in the table, by name
-	shares map[string]float64
+	at     map[string]int  // index in the table, by name
+	shares []float64       // of the keys, by that index; may be shorter
 	former map[string]bool // servers that are asked for what they held
 	all    []ServerLoad
 }
 
 // newSurvey puts the servers together, without what is asked of membership one by one.
-func newSurvey(w window, m Membership, p *Placement) *survey {
-	f := &survey{w: w, m: m, at: make(map[string]int), shares: make(map[string]float64), former: make(map[string]bool)}
+func newSurvey(w window, m Membership) *survey {
+	f := &survey{w: w, m: m, at: make(map[string]int), former: make(map[string]bool)}
 	for i := range w.to.table.Servers {
 		f.at[w.to.table.Servers[i].Name] = i
 	}
-	if p != nil {
-		for i := range p.Servers {
-			f.shares[p.Servers[i].Name] = p.Servers[i].Share
-		}
+	if shares := w.to.table.Shares; shares != nil {
+		f.shares = shares()
 	}
 	if m == nil {
 		for i := range w.to.table.Servers {
@@ -142,14 +140,17 @@ func (f *survey) watched(s *membership.Server) ServerLoad {
 // measure adds what the loops have had to do with a server.
 func (f *survey) measure(l *ServerLoad) {
 	from, to := f.w.server(l.Address)
-	l.KeyShare = f.shares[l.Name]
 	l.Requests = f.w.perSecond(from.Calls, to.Calls)
 	l.Failures = f.w.perSecond(failuresOf(&from), failuresOf(&to))
 	l.Sent = f.w.perSecond(from.BytesOut, to.BytesOut)
 	l.Received = f.w.perSecond(from.BytesIn, to.BytesIn)
 	l.P50, l.P99 = quantiles(&from.Latency, &to.Latency)
 	l.Load = to.InFlight
-	if i, ok := f.at[l.Name]; ok && f.w.to.table.Bound != nil {
+	i, ok := f.at[l.Name]
+	if ok && i < len(f.shares) {
+		l.KeyShare = f.shares[i]
+	}
+	if ok && f.w.to.table.Bound != nil {
 		l.Load, l.Bound = f.w.to.table.Bound.InFlight(i), f.w.to.table.Bound.Cap(i)
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"cacherouter/memproto"
 	"cacherouter/router"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // Where is what /api/v1/where says: which servers a key is on at this moment, and why.
@@ -51,12 +50,8 @@ type Candidate struct {
 	Bound int `json:"bound"`
 }
 
-const (
-	// maxKey is the longest key there can be, in bytes.
-	maxKey = 250
-	// minCandidates is how many servers are shown at least, if there are as many.
-	minCandidates = 3
-)
+// minCandidates is how many servers are shown at least, if there are as many.
+const minCandidates = 3
 
 // where answers GET /api/v1/where?key=KEY, or ?quoted=KEY for one as hot keys are written.
 func (s *Server) where(w http.ResponseWriter, r *http.Request) {
@@ -76,8 +71,8 @@ var (
 
 // keyOf takes the key from a query.
 func keyOf(query string) (string, error) {
-	if len(query) > 8*maxKey { // the most that escaping makes of it, with room
-		return "", fmt.Errorf("key: the query has %d bytes: want a key of at most %d", len(query), maxKey)
+	if len(query) > 8*memproto.MaxKey { // the most that escaping makes of it, with room
+		return "", fmt.Errorf("key: the query has %d bytes: want a key of at most %d", len(query), memproto.MaxKey)
 	}
 	q, err := url.ParseQuery(query)
 	if err != nil {
@@ -99,8 +94,8 @@ func keyOf(query string) (string, error) {
 	switch {
 	case key == "":
 		return "", errEmptyKey
-	case len(key) > maxKey:
-		return "", fmt.Errorf("key: has %d bytes: memcached takes at most %d", len(key), maxKey)
+	case len(key) > memproto.MaxKey:
+		return "", fmt.Errorf("key: has %d bytes: memcached takes at most %d", len(key), memproto.MaxKey)
 	}
 	return key, nil
 }
@@ -108,7 +103,7 @@ func keyOf(query string) (string, error) {
 // whereIs says where a key is.
 func (s *Server) whereIs(key string) Where {
 	t := s.cfg.Router.Table()
-	hash := hashOf(t, key)
+	hash := t.KeyHash([]byte(key))
 	depth := 0
 	if t.Bound != nil && t.Spill != router.SpillNone {
 		depth = t.Bound.Depth()
@@ -127,14 +122,6 @@ func (s *Server) whereIs(key string) Where {
 	}
 	out.explain(s, t, picks, hash, depth)
 	return out
-}
-
-// hashOf returns the hash of a key that the placement takes.
-func hashOf(t *router.Table, key string) uint64 {
-	if t.Hash != nil {
-		return t.Hash([]byte(key))
-	}
-	return xxhash.Sum64String(key)
 }
 
 func candidateOf(t *router.Table, i int, isCopy bool) Candidate {

@@ -63,7 +63,7 @@ func TestWhere(t *testing.T) {
 	if well.Reads != well.Home || well.Writes != well.Home || len(well.Candidates) != 3 || well.Candidates[0].Server != well.Home || len(well.Why) != 1 {
 		t.Errorf("all well: %+v", well)
 	}
-	home := r.table.Picker.Pick(nil, hashOf(r.table, "k"), 1)[0]
+	home := r.table.Picker.Pick(nil, r.table.KeyHash([]byte("k")), 1)[0]
 	change := func(f func(t *router.Table)) {
 		next := *r.table
 		next.Servers = append([]router.Server(nil), r.table.Servers...)

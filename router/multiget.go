@@ -109,7 +109,7 @@ func (g *gather) ask() {
 // add puts a key on the line to its home.
 func (g *gather) add(key []byte) {
 	w := g.w
-	hash := w.table.hash(key)
+	hash := w.table.KeyHash(key)
 	w.touch(hash, key, false)
 	if !w.allowed(hash) {
 		w.stats.Limited++

@@ -180,7 +180,7 @@ func (q *request) about(key []byte, coded bool, v memproto.Verb, k memproto.Kind
 
 // of is about for a key that was counted.
 func (q *request) of(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
-	q.hash = q.w.table.hash(key)
+	q.hash = q.w.table.KeyHash(key)
 	q.coded, q.verb, q.sent, q.kind = coded, v, v, k
 	q.key = append(q.key[:0], key...)
 	q.call.Owner = q

@@ -132,7 +132,8 @@ type Membership interface {
 	Lag(turn time.Duration)
 }
 
-func (t *Table) hash(key []byte) uint64 {
+// KeyHash returns the hash of a key that Picker wants.
+func (t *Table) KeyHash(key []byte) uint64 {
 	if t.Hash == nil {
 		return xxhash.Sum64(key)
 	}
