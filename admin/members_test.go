@@ -26,6 +26,11 @@ type watching struct {
 	cluster *membership.Cluster
 }
 
+// shown is a router of one pool.
+type shown struct{ *router.Router }
+
+func (s shown) Table() *router.Table { return s.Pools()[0].Table() }
+
 type homeIsFirst struct{}
 
 func (homeIsFirst) Pick(dst []int, _ uint64, _ int) []int { return append(dst, 0) }
@@ -46,7 +51,7 @@ func watch(t *testing.T, servers []*memcachedtest.Server) *watching {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := router.New(router.Config{Table: table, Log: log})
+	r, err := router.New(router.Config{Pools: []router.PoolConfig{{Table: table}}, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +65,7 @@ func watch(t *testing.T, servers []*memcachedtest.Server) *watching {
 		}
 	})
 	history := NewHistory()
-	s := New(Config{Name: "r", Router: r, Membership: cluster, Local: true, History: history, Log: history.Logger(log)})
+	s := New(Config{Name: "r", Router: shown{r}, Membership: cluster, Local: true, History: history, Log: history.Logger(log)})
 	s.SetReady(true)
 	return &watching{s, t, cluster}
 }

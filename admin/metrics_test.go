@@ -62,7 +62,7 @@ func newFleet(n, loops int) *fleet {
 	}
 	f.table.Shares = func() []float64 { return shares }
 	for range loops {
-		s := router.Snapshot{Stats: router.Stats{Requests: make([]uint64, memproto.NumVerbs)}, Servers: make(map[string]backend.Stats), Latency: h}
+		s := router.Snapshot{PoolSnapshot: router.PoolSnapshot{Stats: router.Stats{Requests: make([]uint64, memproto.NumVerbs)}, Servers: make(map[string]backend.Stats), Latency: h}}
 		for _, server := range f.table.Servers {
 			s.Servers[server.Address] = st
 		}

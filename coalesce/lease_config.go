@@ -55,3 +55,16 @@ type LeaseStats struct {
 	Keys    int // that are remembered now
 	Waiting int // gets parked now
 }
+
+// Add adds the figures of other leases.
+func (s *LeaseStats) Add(o LeaseStats) {
+	s.Granted += o.Granted
+	s.Parked += o.Parked
+	s.Reread += o.Reread
+	s.Passed += o.Passed
+	s.Used += o.Used
+	s.Expired += o.Expired
+	s.Gone += o.Gone
+	s.Keys += o.Keys
+	s.Waiting += o.Waiting
+}

@@ -70,7 +70,7 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 
 func countAllocations(t *testing.T, portable bool) {
 	const n = 400
-	r := start(t, router.Config{Portable: portable}, addresses(t, 3)...)
+	r := start(t, config{Config: router.Config{Portable: portable}}, addresses(t, 3)...)
 	c := dial(t, r.addr)
 	fillHot(c)
 	for _, h := range hotPaths() {
@@ -117,7 +117,7 @@ func (silent) Lag(time.Duration)                   {}
 // With a membership too, a request on its way to a server in good health allocates nothing.
 func TestHotPathDoesNotAllocateWithMembership(t *testing.T) {
 	const n, most = 100, 20 // one of a request's would be n
-	g := newRig(t, 3, router.Config{Membership: silent{}})
+	g := newRig(t, 3, config{Pool: router.PoolConfig{Membership: silent{}}})
 	for i := range g.servers { // without the proxies, which are of this process too
 		g.addrs[i] = g.servers[i].Addr()
 	}
@@ -148,7 +148,7 @@ func TestHotPathDoesNotAllocateWithMembership(t *testing.T) {
 // the server's; the allocations are ours.
 func BenchmarkRouter(b *testing.B) {
 	for _, portable := range []bool{false, true} {
-		r := start(b, router.Config{Portable: portable}, addresses(b, 3)...)
+		r := start(b, config{Config: router.Config{Portable: portable}}, addresses(b, 3)...)
 		c := dial(b, r.addr)
 		fillHot(c)
 		for _, h := range hotPaths() {

@@ -20,7 +20,7 @@ func (s *session) authenticate(b []byte) int {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
 		if len(b) > 2*maxSecret {
-			s.w.stats.Hangups++
+			s.front.stats.Hangups++
 			s.end()
 		}
 		return 0
@@ -74,10 +74,10 @@ func (s *session) judge(secret []byte) {
 func (s *session) admit(user, password []byte) bool {
 	if s.passwords.Check(user, password) {
 		s.passwords = nil
-		s.w.stats.Authenticated++
+		s.front.stats.Authenticated++
 		return true
 	}
 	s.attempts++
-	s.w.stats.AuthFailures++
+	s.front.stats.AuthFailures++
 	return false
 }

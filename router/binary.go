@@ -21,7 +21,7 @@ func (s *session) speak(first byte) {
 
 // stepBinary is step in the binary protocol.
 func (s *session) stepBinary(b []byte) int {
-	p, r := s.w.parser, &s.w.frame
+	p, r := s.front.parser, &s.front.frame
 	if s.passwords != nil {
 		p.MaxValue = maxSecret
 	}
@@ -30,7 +30,7 @@ func (s *session) stepBinary(b []byte) int {
 	case memproto.Incomplete:
 		s.conn.Expect(r.Need)
 	case memproto.Hangup:
-		s.w.stats.Hangups++
+		s.front.stats.Hangups++
 		s.end()
 	case memproto.Refused:
 		s.refuseBinary(r)
@@ -45,7 +45,7 @@ func (s *session) stepBinary(b []byte) int {
 
 // refuseBinary answers a malformed frame, after what belongs to it has been dropped.
 func (s *session) refuseBinary(r *memproto.BinaryRequest) {
-	s.w.stats.Refused[memproto.FaultOf(r.Refusal)]++
+	s.front.stats.Refused[memproto.FaultOf(r.Refusal)]++
 	if s.passwords != nil {
 		s.unauthenticated()
 		return
@@ -54,14 +54,15 @@ func (s *session) refuseBinary(r *memproto.BinaryRequest) {
 		line, verb := r.ForwardDelete(nil)
 		q := s.push(nil)
 		q.hidden = true
-		q.about(r.Key, r.Base64, verb, memproto.Changes)
-		q.submit(line)
+		if q.about(r.Key, r.Base64, verb, memproto.Changes) {
+			q.submit(line)
+		}
 	}
 	if r.Skip > 0 {
-		s.skip, s.refusal = r.Skip, string(s.w.say(r.Refusal, ""))
+		s.skip, s.refusal = r.Skip, string(s.front.say(r.Refusal, ""))
 		return
 	}
-	s.tell(s.w.say(r.Refusal, ""))
+	s.tell(s.front.say(r.Refusal, ""))
 	if r.Close {
 		s.end()
 	}
@@ -80,7 +81,7 @@ func (s *session) dispatchBinary(r *memproto.BinaryRequest) bool {
 	case s.mustWait(verb):
 		return false
 	}
-	s.w.stats.Requests[verb]++
+	s.front.stats.Requests[verb]++
 	s.serveBinary(r, verb)
 	return true
 }
@@ -88,16 +89,16 @@ func (s *session) dispatchBinary(r *memproto.BinaryRequest) bool {
 func (s *session) serveBinary(r *memproto.BinaryRequest, verb memproto.Verb) {
 	switch verb {
 	case memproto.MetaNoop: // what it waits for is answered before it
-		s.tell(s.w.say(memproto.CodeOK, ""))
+		s.tell(s.front.say(memproto.CodeOK, ""))
 	case memproto.Version:
-		s.tell(s.w.say(memproto.CodeOK, s.w.r.cfg.Version))
+		s.tell(s.front.say(memproto.CodeOK, s.front.r.cfg.Version))
 	case memproto.FlushAll:
 		s.flushBinary(r)
 	case memproto.Stats:
 		s.statBinary(string(r.Key))
 	case memproto.Quit:
 		if !r.Op.Quiet() {
-			s.tell(s.w.say(memproto.CodeOK, ""))
+			s.tell(s.front.say(memproto.CodeOK, ""))
 		}
 		s.end()
 	default:
@@ -107,7 +108,7 @@ func (s *session) serveBinary(r *memproto.BinaryRequest, verb memproto.Verb) {
 
 // sendBinary sends a request on one key to the servers.
 func (s *session) sendBinary(r *memproto.BinaryRequest) {
-	w := s.w
+	w := s.front
 	raw, verb := r.Forward(w.scratch[:0])
 	q := s.push(nil)
 	q.came = w.stamp()
@@ -115,7 +116,9 @@ func (s *session) sendBinary(r *memproto.BinaryRequest) {
 	if r.Op.Verb() == memproto.Get { // which asks for the cas, so that no copy will do
 		kind = memproto.Reads
 	}
-	q.about(r.Key, r.Base64, verb, kind)
+	if !q.about(r.Key, r.Base64, verb, kind) {
+		return
+	}
 	if verb == memproto.Gets {
 		q.parts = memproto.ClassicItem | memproto.ClassicCAS
 	}
@@ -139,10 +142,10 @@ func (q *request) answer(reply []byte) (head, value []byte) {
 }
 
 // say writes the answer to the binary request at hand. It is valid until the next one.
-func (w *worker) say(code memproto.Code, text string) []byte {
-	w.told.Remember(&w.frame)
-	w.head = w.told.Say(w.head[:0], code, text)
-	return w.head
+func (f *front) say(code memproto.Code, text string) []byte {
+	f.told.Remember(&f.frame)
+	f.head = f.told.Say(f.head[:0], code, text)
+	return f.head
 }
 
 // tell answers without asking a server, in turn.
@@ -158,8 +161,8 @@ func (s *session) tell(b []byte) {
 
 // flushBinary flushes every server.
 func (s *session) flushBinary(r *memproto.BinaryRequest) {
-	if !s.w.r.cfg.FlushAll {
-		s.tell(s.w.say(memproto.CodeAuth, ""))
+	if !s.front.r.mayFlush() {
+		s.tell(s.front.say(memproto.CodeAuth, ""))
 		return
 	}
 	line := fmt.Appendf(nil, "flush_all %d\r\n", r.FlushDelay())

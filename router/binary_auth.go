@@ -15,13 +15,13 @@ const mechanism = "PLAIN"
 func (s *session) sasl(r *memproto.BinaryRequest) {
 	switch {
 	case s.passwords == nil:
-		s.tell(s.w.say(memproto.CodeUnknownCommand, ""))
+		s.tell(s.front.say(memproto.CodeUnknownCommand, ""))
 	case r.Op == memproto.OpSASLMechanisms:
-		s.tell(s.w.say(memproto.CodeOK, mechanism))
+		s.tell(s.front.say(memproto.CodeOK, mechanism))
 	case r.Op == memproto.OpSASLAuth && string(r.Key) == mechanism && s.admitPlain(r.Value):
-		s.tell(s.w.say(memproto.CodeOK, "Authenticated"))
+		s.tell(s.front.say(memproto.CodeOK, "Authenticated"))
 	default:
-		s.tell(s.w.say(memproto.CodeAuth, ""))
+		s.tell(s.front.say(memproto.CodeAuth, ""))
 		if s.attempts >= maxAttempts {
 			s.end()
 		}
@@ -39,6 +39,6 @@ func (s *session) admitPlain(message []byte) bool {
 // unauthenticated turns away a request that must be approved first. As with memcached,
 // the connection ends.
 func (s *session) unauthenticated() {
-	s.tell(s.w.say(memproto.CodeAuth, ""))
+	s.tell(s.front.say(memproto.CodeAuth, ""))
 	s.end()
 }

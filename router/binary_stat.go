@@ -17,11 +17,11 @@ func (s *session) statBinary(what string) {
 	case what == "conns":
 		s.connStats(r)
 	case strings.HasPrefix(what, "settings"):
-		s.push(r).finish(statLines(s.w.r.settings()))
+		s.push(r).finish(statLines(s.front.r.settings()))
 	case strings.HasPrefix(what, "reset"), isDetail(what):
 		s.push(r).finish(statLines(nil))
 	default:
-		s.tell(s.w.say(memproto.CodeNotFound, ""))
+		s.tell(s.front.say(memproto.CodeNotFound, ""))
 	}
 }
 

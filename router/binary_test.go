@@ -24,10 +24,8 @@ func (first) Pick(dst []int, _ uint64, _ int) []int { return append(dst, 0) }
 func startOne(t *testing.T) string {
 	t.Helper()
 	server := memcachedtest.Start(t, memcachedtest.Steady...)
-	r, err := router.New(router.Config{
-		Table: &router.Table{Servers: []router.Server{{Name: "one", Address: server.Addr()}}, Picker: first{}},
-		Log:   slog.New(slog.DiscardHandler),
-	})
+	table := &router.Table{Servers: []router.Server{{Name: "one", Address: server.Addr()}}, Picker: first{}}
+	r, err := config{Config: router.Config{Log: slog.New(slog.DiscardHandler)}, Pool: router.PoolConfig{Table: table}}.router()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 // What is in flight when the table changes stays counted, wherever its server stands then.
 func TestChargesOutlastTables(t *testing.T) {
 	t.Parallel()
-	g, b := newBoundRig(t, 3, router.SpillAny, router.Config{})
+	g, b := newBoundRig(t, 3, router.SpillAny, config{})
 	a, _ := g.clients()
 	g.proxies[0].Set(memcachedtest.Stall)
 	g.proxies[1].Set(memcachedtest.Stall)
@@ -56,7 +56,7 @@ func TestChargesOutlastTables(t *testing.T) {
 // The one server of a pool that fails is not charged for what it cannot do.
 func TestFailuresOfOnlyServerAreNotCharged(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 1, router.Config{})
+	g := newRig(t, 1, config{})
 	table := g.well()
 	table.Bound, table.Spill = newBound(t, 1), router.SpillAny
 	g.use(table)
@@ -155,7 +155,7 @@ func TestNothingStaysCharged(t *testing.T) {
 	for _, copies := range []int{1, 2} {
 		t.Run(fmt.Sprintf("copies=%d", copies), func(t *testing.T) {
 			t.Parallel()
-			g := newRig(t, 4, router.Config{Timeout: 100 * time.Millisecond, Coalesce: &coalesce.Config{}})
+			g := newRig(t, 4, config{Pool: router.PoolConfig{Timeout: 100 * time.Millisecond, Coalesce: &coalesce.Config{}}})
 			first, err := bounded.New(newTight(4))
 			if err != nil {
 				t.Fatal(err)
@@ -186,7 +186,7 @@ func TestNothingStaysCharged(t *testing.T) {
 func TestChargesDoNotAllocate(t *testing.T) {
 	for _, copies := range []int{1, 2} {
 		t.Run(fmt.Sprintf("copies=%d", copies), func(t *testing.T) {
-			g := newRig(t, 3, router.Config{})
+			g := newRig(t, 3, config{})
 			table := g.copied(copies, balance.P2C)
 			table.Bound, table.Spill = newBound(t, 3), router.SpillAny
 			g.use(table)

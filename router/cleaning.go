@@ -86,7 +86,7 @@ func (c *cleaning) start(reply []byte) {
 	c.began, q.began = q.began, false
 	c.version = q.version
 	c.refilled = q.mayBeRefilled(reply)
-	if w.r.cfg.AnswerEarly && q.unmoved() && c.mayBeLate() {
+	if w.p.cfg.AnswerEarly && q.unmoved() && c.mayBeLate() {
 		q.clean, c.q = nil, nil
 		q.conclude(c.reply)
 	}
@@ -98,7 +98,7 @@ func (c *cleaning) start(reply []byte) {
 // begin sweeps, and reports false if it is too early: copies are on their way, or the loop
 // has not yet the table by which others read.
 func (c *cleaning) begin() bool {
-	w, version := c.w, c.w.r.version.Load()
+	w, version := c.w, c.w.p.version.Load()
 	if w.epochs.Fills(c.hash) || w.version != version {
 		return false
 	}
@@ -192,7 +192,7 @@ func (s *sweep) failed() {
 // is read from it, and it is to forget the key before it serves again.
 func (w *worker) uncleaned(n *node, hash uint64, key []byte) {
 	w.stats.Uncleaned++
-	until := w.now() + w.r.copyLife()
+	until := w.now() + w.p.copyLife()
 	if w.table.Before != nil { // it may hold more than a copy
 		until = max(until, w.table.Until.Sub(w.r.started))
 	}

@@ -10,8 +10,8 @@ func (s *session) dispatch(r *memproto.Request) bool {
 	if s.mustWait(r.Verb) {
 		return false
 	}
-	s.w.stats.Requests[r.Verb]++
-	if s.w.r.cfg.Nodes != nil && s.discovers(r) {
+	s.front.stats.Requests[r.Verb]++
+	if s.front.r.cfg.Nodes != nil && s.discovers(r) {
 		return true
 	}
 	switch r.Verb {
@@ -24,7 +24,7 @@ func (s *session) dispatch(r *memproto.Request) bool {
 	case memproto.MetaNoop:
 		s.say("MN")
 	case memproto.Version:
-		s.say("VERSION " + s.w.r.cfg.Version)
+		s.say("VERSION " + s.front.r.cfg.Version)
 	case memproto.Verbosity:
 		s.verbosity(r)
 	case memproto.FlushAll:
@@ -40,7 +40,9 @@ func (s *session) dispatch(r *memproto.Request) bool {
 	case memproto.Quit:
 		s.end()
 	default:
-		s.send(r)
+		if s.only != nil || !s.tooLarge(r) {
+			s.send(r)
+		}
 	}
 	return true
 }
@@ -85,7 +87,7 @@ func (s *session) verbosity(r *memproto.Request) {
 func (s *session) flushAll(r *memproto.Request) {
 	args := r.Args()
 	quiet := noreply(args)
-	if !s.w.r.cfg.FlushAll {
+	if !s.front.r.mayFlush() {
 		s.sayUnless(quiet, "CLIENT_ERROR flush_all not allowed")
 		return
 	}

@@ -15,7 +15,7 @@ var readNext = router.Server{Reads: router.ReadNext}
 // home, and is copied for a short time.
 func TestReadsOfCopies(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{})
+	g := newRig(t, 3, config{})
 	g.use(g.with(readNext))
 	home, next := g.at(0), g.at(1)
 	a, b := g.clients()
@@ -58,7 +58,7 @@ func TestReadsOfCopies(t *testing.T) {
 // Every write removes the copies before it is answered, on whichever loop they were made.
 func TestWritesRemoveCopies(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{})
+	g := newRig(t, 3, config{})
 	g.use(g.with(readNext))
 	home, next := g.at(0), g.at(1)
 	a, b := g.clients()
@@ -95,7 +95,7 @@ func TestWritesRemoveCopies(t *testing.T) {
 // that server are not read until they have expired.
 func TestCopiesOnHangingServer(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{Timeout: shortTimeout})
+	g := newRig(t, 3, config{Pool: router.PoolConfig{Timeout: shortTimeout}})
 	g.use(g.with(readNext))
 	next := g.at(1)
 	a, b := g.clients()
@@ -133,7 +133,7 @@ func TestCopiesOnHangingServer(t *testing.T) {
 // A server in probation is read from as membership admits.
 func TestReadOne(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 2, router.Config{})
+	g := newRig(t, 2, config{})
 	g.use(g.with(router.Server{Reads: router.ReadOne}))
 	g.at(0).ask(set("k", "home"), "STORED\r\n")
 	g.at(1).ask(set("k", "copy"), "STORED\r\n")

@@ -36,7 +36,7 @@ func configGetCluster(args []byte) bool {
 // nodes lists the addresses as ElastiCache does: a version, and host|ip|port of each
 // node.
 func (s *session) nodes() string {
-	version, nodes := s.w.r.cfg.Nodes(s.conn.Peer())
+	version, nodes := s.front.r.cfg.Nodes(s.conn.Peer())
 	var all []string
 	for _, a := range nodes {
 		host, port, err := net.SplitHostPort(a)

@@ -32,7 +32,7 @@ var (
 // refused.
 func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{FlushAll: true})
+	g := newRig(t, 3, config{Pool: router.PoolConfig{FlushAll: true}})
 	g.proxies[0].Set(refuse)
 	g.use(g.with(unreachable))
 	next := g.at(1)
@@ -68,7 +68,7 @@ func TestUnreachableServer(t *testing.T) {
 // does not live long, and the server is known to have missed them.
 func TestServerAway(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{FailoverTTL: 30 * time.Second})
+	g := newRig(t, 3, config{Pool: router.PoolConfig{FailoverTTL: 30 * time.Second}})
 	g.proxies[0].Set(refuse)
 	g.use(g.with(away))
 	next := g.at(1)
@@ -127,7 +127,7 @@ func TestServerAway(t *testing.T) {
 // Membership knows what a server missed before the next candidate gets it.
 func TestMissedIsToldFirst(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 1, router.Config{})
+	g := newRig(t, 1, config{})
 	next := listen(t)
 	g.addrs = append(g.addrs, next.addr())
 	g.use(g.with(away))
@@ -157,7 +157,7 @@ func TestMissedIsToldFirst(t *testing.T) {
 // made to forget the key first.
 func TestServerReturnsUnderWrite(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 1, router.Config{})
+	g := newRig(t, 1, config{})
 	g.at(0).ask(set("k", "old"), "STORED\r\n")
 	next := listen(t)
 	g.addrs = append(g.addrs, next.addr())
@@ -185,7 +185,7 @@ func TestServerReturnsUnderWrite(t *testing.T) {
 // A server that answers again is made to forget a key before its write is answered.
 func TestReturningServer(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{})
+	g := newRig(t, 3, config{})
 	g.use(g.with(returning))
 	home, next := g.at(0), g.at(1)
 	a, b := g.clients()
@@ -221,7 +221,7 @@ func TestReturningServer(t *testing.T) {
 // Writes to a server whose keys were on others for a while remove what is left there.
 func TestMovedServer(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 4, router.Config{})
+	g := newRig(t, 4, config{})
 	g.use(g.with(router.Server{Moved: true}))
 	a, b := g.clients()
 	for _, w := range anyWrites {

@@ -1,6 +1,8 @@
 package router
 
 import (
+	"slices"
+
 	"cacherouter/backend"
 	"cacherouter/memproto"
 )
@@ -19,19 +21,22 @@ type fan struct {
 // fanPart is one server's share of a fan.
 type fanPart struct {
 	fan    *fan
+	w      *worker // of the server's pool
 	node   *node
 	call   backend.Call
 	reply  []byte
 	failed backend.Failure // 0 if it did not
 }
 
-// startFan begins a request to every server that answers, which ask sends.
+// startFan begins a request to every server of all pools that answers, which ask sends.
 func (s *session) startFan(r *memproto.Request) *fan {
 	s.alone = true
 	f := &fan{request: s.push(r)}
-	for _, n := range s.w.nodes {
-		if n.answers() {
-			f.parts = append(f.parts, &fanPart{fan: f, node: n})
+	for _, w := range s.front.workers {
+		for _, n := range w.nodes {
+			if n.answers() {
+				f.parts = append(f.parts, &fanPart{fan: f, w: w, node: n})
+			}
 		}
 	}
 	return f
@@ -41,19 +46,30 @@ func (s *session) startFan(r *memproto.Request) *fan {
 // answer at once; an arrived follows when all are.
 func (f *fan) begin() { f.left++ }
 
-// ask sends a line to every server.
+// ask sends a line to every server, once to one that is in several pools.
 func (f *fan) ask(line []byte) {
+	asked := make(map[string]bool, len(f.parts))
+	f.parts = slices.DeleteFunc(f.parts, func(p *fanPart) bool {
+		again := asked[p.node.use.Address]
+		asked[p.node.use.Address] = true
+		return again
+	})
 	for _, p := range f.parts {
-		f.left++
-		p.call = backend.Call{Owner: p, Verb: f.request.verb, Repeatable: f.request.verb.Repeatable()}
-		p.node.Send(&p.call, backend.Small, line)
+		p.send(line)
 	}
 }
 
+func (p *fanPart) send(line []byte) {
+	f := p.fan
+	f.left++
+	p.call = backend.Call{Owner: p, Verb: f.request.verb, Repeatable: f.request.verb.Repeatable()}
+	p.node.Send(&p.call, backend.Small, line)
+}
+
 // askLoops collects a snapshot of every loop, each taken on its own goroutine.
-func (f *fan) askLoops(take func(*worker) Snapshot) {
-	own := f.request.w
-	for _, w := range own.r.workers {
+func (f *fan) askLoops(take func(*front) Snapshot) {
+	own := f.request.w.front
+	for _, w := range own.r.fronts {
 		if w == own {
 			f.snapshots = append(f.snapshots, take(w))
 			continue

@@ -44,7 +44,7 @@ func number(t *testing.T, all map[string]string, name string) int {
 }
 
 func TestStatsAddUp(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		cfg.Loops = 2
 		servers := memcachedtest.StartN(t, 3)
 		r := start(t, cfg, servers[0].Addr(), servers[1].Addr(), servers[2].Addr())
@@ -85,7 +85,7 @@ func TestStatsAddUp(t *testing.T) {
 }
 
 func TestStatsConns(t *testing.T) {
-	r := start(t, router.Config{Loops: 2}, addresses(t, 1)...)
+	r := start(t, config{Config: router.Config{Loops: 2}}, addresses(t, 1)...)
 	c := dial(t, r.addr)
 	dial(t, r.addr).ask("version\r\n", "VERSION 1.6.18\r\n")
 	got := stats(c, " conns")
@@ -99,7 +99,7 @@ func TestStatsConns(t *testing.T) {
 
 // Statistics come from the servers that can be asked.
 func TestStatsWithServerDown(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		r := start(t, cfg, memcachedtest.Start(t).Addr(), memcachedtest.Reserve(t))
 		c := dial(t, r.addr)
 		c.ask(set(keyFor(0, 2, 0), "1"), "STORED\r\n")
@@ -111,7 +111,7 @@ func TestStatsWithServerDown(t *testing.T) {
 }
 
 func TestStatsAreInTurn(t *testing.T) {
-	r := start(t, router.Config{}, addresses(t, 2)...)
+	r := start(t, config{}, addresses(t, 2)...)
 	c := dial(t, r.addr)
 	c.send(set("a", "1") + "get a\r\nstats\r\nget a\r\n" + "stats reset\r\nstats bogus\r\nstats detail on\r\nstats detail x\r\n")
 	c.want("STORED\r\n" + hit("a", "1") + "END\r\n")
@@ -123,7 +123,7 @@ func TestStatsAreInTurn(t *testing.T) {
 }
 
 func TestCachedumpJoins(t *testing.T) {
-	r := start(t, router.Config{}, addresses(t, 3)...)
+	r := start(t, config{}, addresses(t, 3)...)
 	c := dial(t, r.addr)
 	for i := range 30 {
 		c.ask(set(fmt.Sprintf("k%d", i), "v"), "STORED\r\n")
@@ -142,11 +142,11 @@ func TestCachedumpJoins(t *testing.T) {
 }
 
 func TestFlushAll(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		addrs := addresses(t, 3)
 		r := start(t, cfg, addrs...)
 		dial(t, r.addr).ask("flush_all\r\nflush_all noreply\r\nversion\r\n", "CLIENT_ERROR flush_all not allowed\r\nVERSION 1.6.18\r\n")
-		cfg.FlushAll = true
+		cfg.Pool.FlushAll = true
 		r = start(t, cfg, addrs...)
 		c := dial(t, r.addr)
 		for i, line := range []string{"flush_all", "flush_all 0", "flush_all -1", "flush_all  0 ", "flush_all noreply", "flush_all 0 noreply"} {
@@ -167,8 +167,8 @@ func TestFlushAll(t *testing.T) {
 
 // A flush that a server has not done is not said to be done, but the others have.
 func TestFlushAllWithServerDown(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
-		cfg.FlushAll = true
+	engines(t, func(t *testing.T, cfg config) {
+		cfg.Pool.FlushAll = true
 		r := start(t, cfg, memcachedtest.Reserve(t), memcachedtest.Start(t).Addr())
 		c := dial(t, r.addr)
 		k := keyFor(1, 2, 0)
@@ -180,6 +180,6 @@ func TestFlushAllWithServerDown(t *testing.T) {
 
 // A server that refuses to flush is quoted.
 func TestFlushAllRefusedByServer(t *testing.T) {
-	r := start(t, router.Config{FlushAll: true}, memcachedtest.Start(t).Addr(), memcachedtest.Start(t, "-F").Addr())
+	r := start(t, config{Pool: router.PoolConfig{FlushAll: true}}, memcachedtest.Start(t).Addr(), memcachedtest.Start(t, "-F").Addr())
 	dial(t, r.addr).ask("flush_all\r\n", "CLIENT_ERROR flush_all not allowed\r\n")
 }

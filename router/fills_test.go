@@ -18,7 +18,7 @@ type staged struct {
 	a, b            *client
 }
 
-func stage(t *testing.T, cfg router.Config, use func(g *rig) *router.Table) *staged {
+func stage(t *testing.T, cfg config, use func(g *rig) *router.Table) *staged {
 	t.Helper()
 	g := &staged{rig: newRig(t, 2, cfg)}
 	f := listen(t)
@@ -54,7 +54,7 @@ func stage(t *testing.T, cfg router.Config, use func(g *rig) *router.Table) *sta
 // the new home.
 func stageFill(t *testing.T) *staged {
 	t.Helper()
-	g := stage(t, router.Config{}, func(g *rig) *router.Table { return g.moved(time.Hour) })
+	g := stage(t, config{}, func(g *rig) *router.Table { return g.moved(time.Hour) })
 	g.old.ask("set k 7 0 3\r\nold\r\n", "STORED\r\n")
 	g.a.send("get k\r\n")
 	g.home.want("get k\r\n")
@@ -161,7 +161,7 @@ func TestStoreOfNothingOvertakesCopy(t *testing.T) {
 // Whoever finds that a key was written after it was asked for makes no copy of what it got.
 func TestWriteBeforeCopy(t *testing.T) {
 	t.Parallel()
-	g := stage(t, router.Config{}, func(g *rig) *router.Table { return g.moved(time.Hour) })
+	g := stage(t, config{}, func(g *rig) *router.Table { return g.moved(time.Hour) })
 	g.old.ask("set k 7 0 3\r\nold\r\n", "STORED\r\n")
 	g.a.send("get k\r\n")
 	g.home.want("get k\r\n")
@@ -206,7 +206,7 @@ func TestGetBehindDeletionThatWaits(t *testing.T) {
 // A copy on its way to the next candidate is removed when it has arrived.
 func TestWriteWaitsForCopy(t *testing.T) {
 	t.Parallel()
-	g := stage(t, router.Config{}, func(g *rig) *router.Table {
+	g := stage(t, config{}, func(g *rig) *router.Table {
 		t := g.well()
 		t.Picker = order{1, 0} // the real one is the home
 		t.Servers[1].Reads = router.ReadNext
@@ -232,7 +232,7 @@ func TestWriteWaitsForCopy(t *testing.T) {
 // A flush waits for copies that are on their way.
 func TestFlushWaitsForCopy(t *testing.T) {
 	t.Parallel()
-	g := stage(t, router.Config{FlushAll: true}, func(g *rig) *router.Table { return g.moved(time.Hour) })
+	g := stage(t, config{Pool: router.PoolConfig{FlushAll: true}}, func(g *rig) *router.Table { return g.moved(time.Hour) })
 	g.old.ask("set k 7 0 3\r\nold\r\n", "STORED\r\n")
 	g.a.send("get k\r\n")
 	g.home.want("get k\r\n")
@@ -253,7 +253,7 @@ func TestFlushWaitsForCopy(t *testing.T) {
 // could be out of date.
 func TestUnknownFate(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 2, router.Config{Timeout: shortTimeout})
+	g := newRig(t, 2, config{Pool: router.PoolConfig{Timeout: shortTimeout}})
 	g.use(g.with(readNext))
 	next := g.at(1)
 	a, b := g.clients()

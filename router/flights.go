@@ -33,8 +33,8 @@ func (q *request) read(raw []byte) {
 	if q.verb == memproto.MetaGet { // others can be said anew
 		q.own = append(q.own[:0], raw...)
 	}
-	if w.r.leases != nil {
-		q.stray().ticket = w.r.leases.Ticket()
+	if w.p.leases != nil {
+		q.stray().ticket = w.p.leases.Ticket()
 	}
 	if q.isNear() && !w.flights.Has(q.hash, q.key) && q.findNear() {
 		return
@@ -42,7 +42,7 @@ func (q *request) read(raw []byte) {
 	now := w.now()
 	ask := coalesce.Ask[*request]{
 		Hash: q.hash, Key: q.key, Want: coalesce.Want(q.parts), Epoch: w.epochFor(q.hash),
-		Who: q, Deadline: now + w.r.cfg.Timeout, Now: now,
+		Who: q, Deadline: now + w.p.cfg.Timeout, Now: now,
 	}
 	switch f, role := w.flights.Join(&q.lent, &ask); role {
 	case coalesce.Leader:
@@ -59,7 +59,7 @@ func (q *request) read(raw []byte) {
 
 // epochFor returns a key's epoch where flights look at it.
 func (w *worker) epochFor(hash uint64) uint64 {
-	if w.r.cfg.Coalesce.Mode == coalesce.Strict {
+	if w.p.cfg.Coalesce.Mode == coalesce.Strict {
 		return 0
 	}
 	return w.epochs.Now(hash)
@@ -101,7 +101,7 @@ func (w *worker) lead(f *flight) {
 func (q *request) takeOff(f *flight, words []byte) {
 	w, parts := q.w, memproto.Parts(f.Want())
 	q.flight, q.kind = f, parts.Kind()
-	q.renews = w.r.cfg.Refresh.Before > 0 && !parts.Meta()
+	q.renews = w.p.cfg.Refresh.Before > 0 && !parts.Meta()
 	q.ownWords = false
 	switch {
 	case q.renews:
@@ -120,7 +120,7 @@ func (q *request) takeOff(f *flight, words []byte) {
 // askToRenew appends a get that lets one who waits for it renew the item. It is not put in
 // the place of a missing one that may still be where it lived before.
 func (q *request) askToRenew(dst []byte, parts memproto.Parts) []byte {
-	c := q.w.r.cfg.Refresh
+	c := q.w.p.cfg.Refresh
 	if q.w.before(q.hash) != nil {
 		c.Vivify = 0
 	}
@@ -206,7 +206,7 @@ func (l *landing) wins(q *request) bool {
 func (l *landing) filling() bool {
 	f := &l.found
 	empty := len(f.Value) == 0 && string(f.Flags) == "0"
-	return empty && (f.Won || f.Lost) && l.w.r.cfg.Refresh.Vivify > 0
+	return empty && (f.Won || f.Lost) && l.w.p.cfg.Refresh.Vivify > 0
 }
 
 // line returns a request without the end of its line.

@@ -17,7 +17,7 @@ import (
 // Clients that go away while they wait, or while others wait for what they have asked.
 func TestClientsLeaveFlights(t *testing.T) {
 	f := listen(t)
-	r := start(t, router.Config{Coalesce: &coalesce.Config{}}, f.addr())
+	r := start(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}}}, f.addr())
 	s := f.accept()
 	leads, waits, stays := dial(t, r.addr), dial(t, r.addr), dial(t, r.addr)
 	leads.send("get k\r\n")
@@ -46,7 +46,7 @@ func TestClientsLeaveFlights(t *testing.T) {
 func TestFlightOutlivesItsFirst(t *testing.T) {
 	const limit = 2 * time.Second
 	f := listen(t)
-	r := start(t, router.Config{Coalesce: &coalesce.Config{Mode: coalesce.Inflight, MaxAge: time.Hour}, Timeout: limit}, f.addr())
+	r := start(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{Mode: coalesce.Inflight, MaxAge: time.Hour}, Timeout: limit}}, f.addr())
 	leads, own, joins := dial(t, r.addr), dial(t, r.addr), dial(t, r.addr)
 	leads.send("get k\r\n")
 	f.accept().want("get k\r\n")
@@ -68,7 +68,7 @@ func TestFlightOutlivesItsFirst(t *testing.T) {
 // what was on its way does no harm later.
 func TestServerHangsUnderFlights(t *testing.T) {
 	const limit = time.Second
-	s := startStalled(t, router.Config{Coalesce: &coalesce.Config{}, Timeout: limit})
+	s := startStalled(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, Timeout: limit}})
 	c := dial(t, s.addr)
 	c.ask(set("k", "v"), "STORED\r\n")
 	s.server.Pause()
@@ -119,16 +119,16 @@ func TestServerHangsUnderFlights(t *testing.T) {
 // servers.
 func TestServerDiesUnderFlights(t *testing.T) {
 	for name, c := range map[string]struct {
-		cfg   router.Config
+		cfg   config
 		reply string
 	}{
-		"an error":           {router.Config{}, "SERVER_ERROR backend "},
-		"a miss":             {router.Config{MissOnFailure: true}, "END\r\n"},
-		"the next candidate": {router.Config{Membership: &gate{}}, "END\r\n"},
+		"an error":           {config{}, "SERVER_ERROR backend "},
+		"a miss":             {config{Pool: router.PoolConfig{MissOnFailure: true}}, "END\r\n"},
+		"the next candidate": {config{Pool: router.PoolConfig{Membership: &gate{}}}, "END\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, reply := c.cfg, c.reply
-			cfg.Coalesce = &coalesce.Config{}
+			cfg.Pool.Coalesce = &coalesce.Config{}
 			server := memcachedtest.Start(t)
 			proxy := memcachedtest.Proxy(t, server.Addr())
 			r := start(t, cfg, proxy.Addr(), memcachedtest.Start(t).Addr())
@@ -157,7 +157,7 @@ func TestServerDiesUnderFlights(t *testing.T) {
 
 // A hundred gets wait for a large value, of which one request is made.
 func TestLargeValueForMany(t *testing.T) {
-	s := startStalled(t, router.Config{Coalesce: &coalesce.Config{}}, "-I", "2m")
+	s := startStalled(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}}}, "-I", "2m")
 	value := strings.Repeat("0123456789abcdef", 1<<16)
 	clients := crowd(t, s.addr, 100)
 	clients[0].ask(set("k", value), "STORED\r\n")

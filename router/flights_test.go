@@ -69,7 +69,7 @@ func (g *gate) hold(n int) (release func()) {
 func TestThousandGetsAtOnce(t *testing.T) {
 	server := memcachedtest.Start(t, memcachedtest.Steady...)
 	g := &gate{held: make(chan struct{})}
-	r := start(t, router.Config{Loops: 2, Membership: g, Coalesce: &coalesce.Config{}}, server.Addr())
+	r := start(t, config{Config: router.Config{Loops: 2}, Pool: router.PoolConfig{Membership: g, Coalesce: &coalesce.Config{}}}, server.Addr())
 	clients := crowd(t, r.addr, 1000)
 	r.until("all are here", func(s router.Snapshot) bool { return s.Sessions == 1000 })
 	for request, reply := range map[string]string{"get cold\r\n": "END\r\n", "mg cold v t O7\r\n": "EN O7\r\n"} {
@@ -98,7 +98,7 @@ type stalled struct {
 	proxy  *memcachedtest.FaultProxy
 }
 
-func startStalled(t testing.TB, cfg router.Config, args ...string) *stalled {
+func startStalled(t testing.TB, cfg config, args ...string) *stalled {
 	t.Helper()
 	server := memcachedtest.Start(t, append(slices.Clone(memcachedtest.Steady), args...)...)
 	proxy := memcachedtest.Proxy(t, server.Addr())
@@ -134,7 +134,7 @@ func TestModesOfFlights(t *testing.T) {
 		"inflight": {&coalesce.Config{Mode: coalesce.Inflight, MaxAge: time.Hour}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startStalled(t, router.Config{Coalesce: c.mode})
+			s := startStalled(t, config{Pool: router.PoolConfig{Coalesce: c.mode}})
 			clients := crowd(t, s.addr, 100)
 			clients[0].ask(set("k", "old"), "STORED\r\n")
 			before, was := s.total(), s.server.Stat("cmd_get")
@@ -207,7 +207,7 @@ func (f form) answer(c *client) (got string) {
 // answers the same gets one after the other. A stale item is renewed by the first meta
 // client, and by no other.
 func TestAnswersOfFlightsAsMemcached(t *testing.T) {
-	s := startStalled(t, router.Config{Coalesce: &coalesce.Config{}})
+	s := startStalled(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}}})
 	twin := memcachedtest.Start(t, memcachedtest.Steady...)
 	all := forms()
 	clients, others := crowd(t, s.addr, len(all)), crowd(t, twin.Addr(), len(all))
@@ -249,7 +249,7 @@ func TestAnswersOfFlightsAsMemcached(t *testing.T) {
 // What one client asks in one packet is answered as if it were done in order, though its
 // get has to wait for a flight.
 func TestOrderOfOneClient(t *testing.T) {
-	s := startStalled(t, router.Config{Coalesce: &coalesce.Config{}})
+	s := startStalled(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}}})
 	c := dial(t, s.addr)
 	c.ask(set("k", "old"), "STORED\r\n")
 	before := s.total()
@@ -267,7 +267,7 @@ func TestNothingOvertakesAFlight(t *testing.T) {
 	for _, request := range []string{"get k j\r\n", "gat 0 k\r\n", "mg k t\r\n", "me k\r\n", "incr k 1\r\n"} {
 		t.Run(request, func(t *testing.T) {
 			f := listen(t)
-			r := start(t, router.Config{Coalesce: &coalesce.Config{}}, f.addr())
+			r := start(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}}}, f.addr())
 			s := f.accept()
 			ahead, c := dial(t, r.addr), dial(t, r.addr)
 			ahead.send("get k\r\n")
@@ -280,7 +280,7 @@ func TestNothingOvertakesAFlight(t *testing.T) {
 
 // Clients of one hot key with pipelines, beside multigets and writes of their own.
 func TestOrderBesideFlights(t *testing.T) {
-	r := start(t, router.Config{Loops: 2, Coalesce: &coalesce.Config{}}, addresses(t, 2)...)
+	r := start(t, config{Config: router.Config{Loops: 2}, Pool: router.PoolConfig{Coalesce: &coalesce.Config{}}}, addresses(t, 2)...)
 	dial(t, r.addr).ask(set("hot", "h"), "STORED\r\n")
 	var wg sync.WaitGroup
 	for i := range 8 {

@@ -42,7 +42,7 @@ var handedOver = []struct{ request, reply, after string }{
 // and used as if it had been at home, with the life it has left.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{})
+	g := newRig(t, 3, config{})
 	g.use(g.moved(time.Hour))
 	home, old := g.at(0), g.at(1)
 	a, b := g.clients()
@@ -71,7 +71,7 @@ func TestHandOver(t *testing.T) {
 // What asks for the time that is left, or for the cas, is told those of the item at home.
 func TestHandOverOfDetails(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 2, router.Config{})
+	g := newRig(t, 2, config{})
 	g.use(g.moved(time.Hour))
 	home, old := g.at(0), g.at(1)
 	a, b := g.clients()
@@ -101,7 +101,7 @@ func TestHandOverOfDetails(t *testing.T) {
 // stale do not come back to life.
 func TestHandOverOfOddItems(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 2, router.Config{})
+	g := newRig(t, 2, config{})
 	g.use(g.moved(time.Hour))
 	home, old := g.at(0), g.at(1)
 	a, b := g.clients()
@@ -132,7 +132,7 @@ func TestHandOverOfOddItems(t *testing.T) {
 // Writes remove what is left where the key was, and also where it will be.
 func TestWritesAroundMoves(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{})
+	g := newRig(t, 3, config{})
 	table := g.moved(time.Hour)
 	table.After = order{2}
 	g.use(table)
@@ -161,7 +161,7 @@ func TestWritesAroundMoves(t *testing.T) {
 // not wait for it, and it has missed them.
 func TestHandOverFromServerDown(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 2, router.Config{})
+	g := newRig(t, 2, config{})
 	g.at(1).ask(set("k", "old"), "STORED\r\n")
 	g.proxies[1].Set(refuse)
 	g.use(g.moved(time.Hour))
@@ -181,7 +181,7 @@ func TestHandOverFromServerDown(t *testing.T) {
 // The hand-over ends by itself.
 func TestHandOverEnds(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 2, router.Config{})
+	g := newRig(t, 2, config{})
 	old := g.at(1)
 	old.ask(set("first", "x")+set("last", "x"), "STORED\r\nSTORED\r\n")
 	until := time.Now().Add(3 * time.Second)
@@ -202,7 +202,7 @@ func TestHandOverEnds(t *testing.T) {
 // more than one server.
 func TestOrderOfPipelinedRequests(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{})
+	g := newRig(t, 3, config{})
 	home, next := g.at(0), g.at(1)
 	a, b := g.clients()
 	const all = "get k\r\nset k 0 0 1\r\n2\r\nget k\r\nappend k 0 0 1\r\n3\r\nget k k\r\ndelete k\r\nget k\r\ngets k\r\nincr k 1\r\n"
@@ -238,7 +238,7 @@ func TestOrderOfPipelinedRequests(t *testing.T) {
 // Clients of the binary protocol are served alike.
 func TestBinaryAroundFailures(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 2, router.Config{})
+	g := newRig(t, 2, config{})
 	home, next := g.at(0), g.at(1)
 	a, _ := g.clients()
 	// answers reads one answer and returns its status and value.

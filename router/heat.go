@@ -34,7 +34,7 @@ func newHeat(c hotkey.Config, workers []*worker) (*heat, error) {
 }
 
 // watchHeat collects what the loops count, until the context ends.
-func (r *Router) watchHeat(ctx context.Context) error {
+func (p *Pool) watchHeat(ctx context.Context) error {
 	tick := time.NewTicker(heatEvery)
 	defer tick.Stop()
 	for {
@@ -42,59 +42,59 @@ func (r *Router) watchHeat(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			r.collectHeat(ctx)
+			p.collectHeat(ctx)
 		}
 	}
 }
 
-func (r *Router) collectHeat(ctx context.Context) {
-	done := make(chan struct{}, len(r.workers))
-	for i, w := range r.workers {
+func (p *Pool) collectHeat(ctx context.Context) {
+	done := make(chan struct{}, len(p.workers))
+	for i, w := range p.workers {
 		w.loop.Post(func() { // unless the loops have ended, and so will ctx
-			w.counter.Sample(r.heat.samples[i], w.now())
+			w.counter.Sample(p.heat.samples[i], w.now())
 			done <- struct{}{}
 		})
 	}
-	for range r.workers {
+	for range p.workers {
 		select {
 		case <-done:
 		case <-ctx.Done():
 			return
 		}
 	}
-	collector := r.heat.collector
-	for _, c := range collector.Collect(r.heat.samples, time.Since(r.started)) {
+	collector := p.heat.collector
+	for _, c := range collector.Collect(p.heat.samples, time.Since(p.r.started)) {
 		level := slog.LevelInfo
 		if c.To > c.From {
 			level = slog.LevelWarn
 		}
-		r.cfg.Log.Log(ctx, level, "key heat", "key", strconv.QuoteToASCII(c.Key), "from", c.From.String(), "to", c.To.String(),
+		p.r.cfg.Log.Log(ctx, level, "key heat", "key", strconv.QuoteToASCII(c.Key), "from", c.From.String(), "to", c.To.String(),
 			"rate", int(c.Rate), "share", float64(int(c.Share*1000))/1000, "bytes", int(c.Bytes))
 	}
-	if r.limiter != nil {
-		r.limiter.Follow(collector.Heat())
+	if p.limiter != nil {
+		p.limiter.Follow(collector.Heat())
 	}
 	if l, ok := collector.Alert(); ok {
-		r.cfg.Log.Warn("large value", "value", l)
+		p.r.cfg.Log.Warn("large value", "value", l)
 	}
 }
 
 // HotKeys reports the k outstanding keys of all loops, nil if keys are not counted. Any
 // goroutine may call it.
-func (r *Router) HotKeys(k int) *hotkey.Report {
-	if r.heat == nil {
+func (p *Pool) HotKeys(k int) *hotkey.Report {
+	if p.heat == nil {
 		return nil
 	}
-	return r.heat.collector.Report(k)
+	return p.heat.collector.Report(k)
 }
 
 // HotHints returns what other routers may be told of the hottest keys. Any goroutine may
 // call it.
-func (r *Router) HotHints() []hotkey.Hint {
-	if r.heat == nil {
+func (p *Pool) HotHints() []hotkey.Hint {
+	if p.heat == nil {
 		return nil
 	}
-	return r.heat.collector.Hints()
+	return p.heat.collector.Hints()
 }
 
 // hot reports whether a key is hot.

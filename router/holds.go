@@ -41,7 +41,7 @@ func (h *holds) doubt(w *worker, hash uint64) { h.add(w, doubt{hash: hash}) }
 func (h *holds) doubtAll(w *worker) { h.add(w, doubt{all: true}) }
 
 func (h *holds) add(w *worker, d doubt) {
-	d.until = w.loop.Now().Add(w.r.copyLife())
+	d.until = w.loop.Now().Add(w.p.copyLife())
 	h.doubts = append(h.doubts, d)
 	h.arm(w)
 }

@@ -10,10 +10,10 @@ import (
 // A reply that has to wait for an earlier one counts the wait, and what the router does for
 // itself is not counted at all.
 func TestLatency(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		const held = 20 * time.Millisecond
 		slow, fast := listen(t), listen(t)
-		cfg.MaxValue = 10
+		cfg.Pool.MaxValue = 10
 		r := start(t, cfg, slow.addr(), fast.addr())
 		s, f := slow.accept(), fast.accept()
 		a, b := keyFor(0, 2, 0), keyFor(1, 2, 0)

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"slices"
 	"time"
 
 	"cacherouter/coalesce"
@@ -23,12 +24,12 @@ type leases struct {
 
 // mayLease reports whether the miss of a get may be held back.
 func (q *request) mayLease() bool {
-	return q.w.r.leases != nil && q.parts != 0 && q.parent == nil && q.session != nil
+	return q.w.p.leases != nil && q.parts != 0 && q.parent == nil && q.session != nil
 }
 
 // lease decides what is done about a miss, and reports whether it is not to be shown.
 func (q *request) lease() bool {
-	w, s, l := q.w, q.session, q.w.r.leases
+	w, s, l := q.w, q.session, q.w.p.leases
 	if q.outrun {
 		return false
 	}
@@ -42,7 +43,7 @@ func (q *request) lease() bool {
 	})
 	switch v {
 	case coalesce.Hold:
-		s.holds(id)
+		s.holds(w, id)
 	case coalesce.Park:
 		q.wait()
 		s.detach(q)
@@ -63,12 +64,24 @@ func (q *request) wait() {
 	}
 }
 
+// grants are the leases that a client was given on keys of one pool.
+type grants struct {
+	w   *worker
+	ids []uint64
+}
+
 // holds notes a lease. Those that are over are forgotten when the list would have to grow.
-func (s *session) holds(id uint64) {
-	if len(s.leases) == cap(s.leases) {
-		s.leases = s.w.r.leases.Held(s.leases)
+func (s *session) holds(w *worker, id uint64) {
+	i := slices.IndexFunc(s.leases, func(g grants) bool { return g.w == w })
+	if i < 0 {
+		i = len(s.leases)
+		s.leases = append(s.leases, grants{w: w})
 	}
-	s.leases = append(s.leases, id)
+	g := &s.leases[i]
+	if len(g.ids) == cap(g.ids) {
+		g.ids = w.p.leases.Held(g.ids)
+	}
+	g.ids = append(g.ids, id)
 }
 
 // restart asks once more.
@@ -80,22 +93,24 @@ func (q *request) restart() {
 
 // written ends the lease on a key that was written.
 func (w *worker) written(hash uint64, key []byte) {
-	if w.r.leases != nil {
-		w.wake(w.r.leases.Written(nil, hash, key, w.now()))
+	if w.p.leases != nil {
+		w.wake(w.p.leases.Written(nil, hash, key, w.now()))
 	}
 }
 
 // endLeases ends the leases of a client that is gone.
 func (s *session) endLeases() {
-	for _, id := range s.leases {
-		s.w.wake(s.w.r.leases.End(nil, id, s.w.now()))
+	for _, g := range s.leases {
+		for _, id := range g.ids {
+			g.w.wake(g.w.p.leases.End(nil, id, g.w.now()))
+		}
 	}
 	s.leases = nil
 }
 
 // expireLeases ends leases whose time has come. One loop does it for all.
 func (w *worker) expireLeases() {
-	w.wake(w.r.leases.Expire(nil, w.now()))
+	w.wake(w.p.leases.Expire(nil, w.now()))
 	w.loop.Set(&w.leaser, w.loop.Now().Add(leaseEvery))
 }
 
@@ -123,10 +138,10 @@ func (q *request) unpark(reread bool) {
 // those gets would find what they come before, so those that miss are shown it.
 func (s *session) outrun(write *request) {
 	for q := s.head; q != nil && q != write; q = q.next {
-		q.outrun = q.outrun || q.hash == write.hash
+		q.outrun = q.outrun || q.w == write.w && q.hash == write.hash
 	}
 	for _, q := range s.loose {
-		q.outrun = q.outrun || q.hash == write.hash
+		q.outrun = q.outrun || q.w == write.w && q.hash == write.hash
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // startLeasing runs a router with leases in front of one server.
 func startLeasing(t *testing.T, loops int, c coalesce.LeaseConfig, patience time.Duration) *running {
 	t.Helper()
-	return start(t, router.Config{Loops: loops, Coalesce: &coalesce.Config{}, Lease: &c, LeasePatience: patience}, addresses(t, 1)...)
+	return start(t, config{Config: router.Config{Loops: loops}, Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, Lease: &c, LeasePatience: patience}}, addresses(t, 1)...)
 }
 
 // waiting waits until so many gets are parked.

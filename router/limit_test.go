@@ -19,7 +19,7 @@ const tooMany = "SERVER_ERROR key has too many requests\r\n"
 // A hot key that gets more requests than it may is answered with an error, whatever it is
 // asked with, and no other key is.
 func TestLimitOfAHotKey(t *testing.T) {
-	c := router.Config{Loops: 2, Coalesce: &coalesce.Config{}, HotKeys: soon(), Limit: &hotkey.LimitConfig{Rate: 0.01, Burst: 1}, MaxValue: 1000}
+	c := config{Config: router.Config{Loops: 2}, Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, HotKeys: soon(), Limit: &hotkey.LimitConfig{Rate: 0.01, Burst: 1}, MaxValue: 1000}}
 	r := start(t, c, addresses(t, 2)...)
 	clients := crowd(t, r.addr, 2)
 	clients[0].ask(set("k", "v")+set("cool", "c"), "STORED\r\nSTORED\r\n")
@@ -93,7 +93,7 @@ next:
 func TestHotKeyComesAndGoes(t *testing.T) {
 	log := new(loglines)
 	hot := &hotkey.Config{MinRate: 5, LeaveAfter: time.Second, Hot: 0.5, Severe: 1e6}
-	r := start(t, router.Config{Loops: 2, Coalesce: &coalesce.Config{}, HotKeys: hot, Log: slog.New(slog.NewTextHandler(log, nil))}, addresses(t, 2)...)
+	r := start(t, config{Config: router.Config{Loops: 2, Log: slog.New(slog.NewTextHandler(log, nil))}, Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, HotKeys: hot}}, addresses(t, 2)...)
 	clients := crowd(t, r.addr, 2)
 	began := time.Now()
 	var warm time.Duration

@@ -10,23 +10,23 @@ type watch struct {
 }
 
 // full reports whether there are more clients than may be. The one at hand is counted.
-func (w *worker) full() bool {
-	limit := w.r.cfg.MaxClients
-	return limit > 0 && w.r.clients() > int64(limit)
+func (f *front) full() bool {
+	limit := f.r.cfg.MaxClients
+	return limit > 0 && f.r.clients() > int64(limit)
 }
 
 // turnAway closes a client that is one too many.
 func (s *session) turnAway() {
-	s.w.stats.TurnedAway++
-	if s.w.r.cfg.TellFull {
+	s.front.stats.TurnedAway++
+	if s.front.r.cfg.TellFull {
 		s.conn.WriteString("ERROR Too many open connections\r\n")
 	}
 	s.end()
 }
 
 // sweepEvery returns how often clients are looked at; 0 means never.
-func (w *worker) sweepEvery() time.Duration {
-	c := &w.r.cfg
+func (f *front) sweepEvery() time.Duration {
+	c := &f.r.cfg
 	d := min(orHuge(c.IdleTimeout), orHuge(c.SlowTimeout))
 	if d == huge {
 		return 0
@@ -45,44 +45,44 @@ func orHuge(d time.Duration) time.Duration {
 
 // sweepLater arms the next look at the clients. One timer serves all: they are looked at
 // every eighth of the shortest timeout, so a client is closed up to so much late.
-func (w *worker) sweepLater() {
-	every := w.sweepEvery()
-	if every > 0 && len(w.sessions) > 0 && !w.sweeper.Armed() {
-		w.sweeper.Func = w.sweep
-		w.loop.Set(&w.sweeper, w.loop.Now().Add(every))
+func (f *front) sweepLater() {
+	every := f.sweepEvery()
+	if every > 0 && len(f.sessions) > 0 && !f.sweeper.Armed() {
+		f.sweeper.Func = f.sweep
+		f.loop.Set(&f.sweeper, f.loop.Now().Add(every))
 	}
 }
 
 // sweep closes clients that are idle or slow.
-func (w *worker) sweep() {
-	for s := range w.sessions {
+func (f *front) sweep() {
+	for s := range f.sessions {
 		switch {
 		case s.slow():
-			w.stats.ClosedSlow++
+			f.stats.ClosedSlow++
 			s.conn.Close()
 		case s.idle():
-			w.stats.ClosedIdle++
+			f.stats.ClosedIdle++
 			s.end()
 		}
 	}
-	w.sweepLater()
+	f.sweepLater()
 }
 
 // idle reports whether the client has asked nothing for too long.
 func (s *session) idle() bool {
-	limit := s.w.r.cfg.IdleTimeout
-	return limit > 0 && s.n == 0 && !s.ended && s.w.loop.Now().Sub(s.watch.active) >= limit
+	limit := s.front.r.cfg.IdleTimeout
+	return limit > 0 && s.n == 0 && !s.ended && s.front.loop.Now().Sub(s.watch.active) >= limit
 }
 
 // slow reports whether the client has taken none of its replies for too long.
 func (s *session) slow() bool {
-	limit := s.w.r.cfg.SlowTimeout
+	limit := s.front.r.cfg.SlowTimeout
 	if written := s.conn.Written(); s.conn.Buffered() == 0 || written != s.watch.written {
 		s.watch.written, s.watch.stalled = written, time.Time{}
 		return false
 	}
 	if s.watch.stalled.IsZero() {
-		s.watch.stalled = s.w.loop.Now()
+		s.watch.stalled = s.front.loop.Now()
 	}
-	return limit > 0 && s.w.loop.Now().Sub(s.watch.stalled) >= limit
+	return limit > 0 && s.front.loop.Now().Sub(s.watch.stalled) >= limit
 }

@@ -12,7 +12,7 @@ import (
 // One client too many is turned away, with or without a word; the others stay, and when
 // one goes there is room again.
 func TestMaxClients(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		cfg.Loops, cfg.MaxClients = 2, 2
 		for _, cfg.TellFull = range []bool{true, false} {
 			r := start(t, cfg, addresses(t, 1)...)
@@ -37,7 +37,7 @@ func TestMaxClients(t *testing.T) {
 
 // A client that asks nothing is closed; one that waits for its answer is not.
 func TestIdleTimeout(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		cfg.IdleTimeout = 300 * time.Millisecond
 		f := listen(t)
 		r := start(t, cfg, f.addr())
@@ -56,7 +56,7 @@ func TestIdleTimeout(t *testing.T) {
 
 // A client that takes none of its replies is closed; one that takes them slowly is not.
 func TestSlowTimeout(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		cfg.SlowTimeout = 500 * time.Millisecond
 		r := start(t, cfg, addresses(t, 1)...)
 		value := strings.Repeat("v", 500_000)

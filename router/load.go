@@ -69,7 +69,7 @@ func (w *worker) spills(hash uint64) bool {
 
 // fledgling reports whether copies may be there that this router does not know of, as it
 // has made them in a former life.
-func (w *worker) fledgling() bool { return w.now() < w.r.copyLife() }
+func (w *worker) fledgling() bool { return w.now() < w.p.copyLife() }
 
 // copied reports whether the copies of a pool may be read.
 func (w *worker) copied() bool { return w.balancer != nil && !w.fledgling() }
@@ -108,19 +108,19 @@ func (w *worker) choose(picks []int) int {
 // Report takes what a server says of its load, for the policy that goes by it. Each loop
 // takes it in between two turns; where the table in force has no use for it nothing
 // happens. Any goroutine may call it.
-func (r *Router) Report(server string, report balance.Report) {
-	r.onBalancers(server, func(b *balance.Balancer, i int) { b.Report(i, report) })
+func (p *Pool) Report(server string, report balance.Report) {
+	p.onBalancers(server, func(b *balance.Balancer, i int) { b.Report(i, report) })
 }
 
 // ForgetReports forgets the reports of a server, which is not the process that it was. Any
 // goroutine may call it.
-func (r *Router) ForgetReports(server string) {
-	r.onBalancers(server, (*balance.Balancer).Forget)
+func (p *Pool) ForgetReports(server string) {
+	p.onBalancers(server, (*balance.Balancer).Forget)
 }
 
 // onBalancers does something to each loop's balancer about a server of the table.
-func (r *Router) onBalancers(server string, do func(b *balance.Balancer, server int)) {
-	for _, w := range r.workers {
+func (p *Pool) onBalancers(server string, do func(b *balance.Balancer, server int)) {
+	for _, w := range p.workers {
 		w.loop.Post(func() {
 			i := slices.IndexFunc(w.table.Servers, func(s Server) bool { return s.Name == server })
 			if w.balancer != nil && i >= 0 {

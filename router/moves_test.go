@@ -44,7 +44,7 @@ func readOwnWrites(t *testing.T, addr string, name int, stop <-chan struct{}) (a
 // Tables change while clients write and read; each reads what it has written last.
 func TestTablesUnderLoad(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{})
+	g := newRig(t, 3, config{})
 	soon := time.Now().Add(time.Hour)
 	here, there := modulo(3), order{2, 0, 1}
 	tables := []func(*router.Table){

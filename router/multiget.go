@@ -29,7 +29,7 @@ var endLine = []byte("END\r\n")
 // gather is a multiget: its keys are asked of their homes, and the values are put back
 // into the order in which they were asked for.
 type gather struct {
-	w       *worker
+	front   *front
 	request *request
 	verb    memproto.Verb
 	prefix  []byte // "get", or "gat" and the exptime
@@ -41,7 +41,8 @@ type gather struct {
 	values  []byte          // of keys asked for one by one
 	left    int             // parts and keys to wait for
 	second  bool            // keys are asked for one by one
-	failed  backend.Failure // of any part
+	failed  backend.Failure // of any part that is not to be taken for misses
+	failer  *worker         // of that part
 	fault   []byte          // an error line of any server
 	torn    bool            // some of the reply has been sent
 	parked  bool            // a window waits to be asked for
@@ -49,6 +50,7 @@ type gather struct {
 
 // askedKey is one key of a window, and where its value is.
 type askedKey struct {
+	w        *worker // of its pool
 	key      []byte
 	part     *part  // nil if it is asked for by itself
 	more     bool   // a miss is not the last word
@@ -59,9 +61,10 @@ type askedKey struct {
 // part is the share of one server and lane in a window.
 type part struct {
 	gather *gather
+	w      *worker
 	node   *node
 	lane   backend.Lane
-	route  int // place in worker.routes
+	route  int // place in worker.open
 	call   backend.Call
 	charge charge
 	line   []byte
@@ -73,14 +76,13 @@ type part struct {
 
 // multiget serves a retrieval of several keys.
 func (s *session) multiget(r *memproto.Request) {
-	g := s.w.gathers.take()
-	g.w, g.request, g.verb = s.w, s.push(r), r.Verb
+	g := s.front.gathers.take()
+	g.front, g.request, g.verb = s.front, s.push(r), r.Verb
 	g.request.gather, g.request.several = g, true
 	g.prefix = append(g.prefix[:0], r.Line[:len(r.Line)-len(r.Keys)]...)
 	g.keys = append(g.keys[:0], r.Keys...)
 	g.rest = g.keys
 	g.window = firstWindow
-	s.w.stats.Keys += uint64(r.NumKeys)
 	g.ask()
 }
 
@@ -96,7 +98,7 @@ func (g *gather) ask() {
 		g.rest = nil
 	}
 	for _, p := range g.parts {
-		g.w.routes[p.route] = nil
+		p.w.open[p.route] = nil
 	}
 	parts := g.parts
 	g.left += len(parts)
@@ -108,7 +110,13 @@ func (g *gather) ask() {
 
 // add puts a key on the line to its home.
 func (g *gather) add(key []byte) {
-	w := g.w
+	w := g.request.session.workerOf(key)
+	if w == nil {
+		g.front.stats.Unrouted++
+		g.fault = append(g.fault[:0], noRoute...)
+		return
+	}
+	w.stats.Keys++
 	hash := w.table.KeyHash(key)
 	w.touch(hash, key, false)
 	if !w.allowed(hash) {
@@ -117,8 +125,8 @@ func (g *gather) add(key []byte) {
 		return
 	}
 	w.seal(hash, key)
-	n, a := g.home(hash)
-	a.key = key
+	n, a := g.home(w, hash)
+	a.w, a.key = w, key
 	if a.more {
 		g.request.step()
 	}
@@ -128,12 +136,12 @@ func (g *gather) add(key []byte) {
 	}
 	lane := n.LaneOf(hash, 0)
 	route := n.index*int(backend.NumLanes) + int(lane)
-	p := w.routes[route]
+	p := w.open[route]
 	if p == nil || len(p.line)+len(key) > g.maxLine() {
 		p = w.parts.take()
-		p.gather, p.node, p.lane, p.route = g, n, lane, route
+		p.gather, p.w, p.node, p.lane, p.route = g, w, n, lane, route
 		p.line = append(p.line[:0], bytes.TrimRight(g.prefix, " ")...)
-		w.routes[route] = p
+		w.open[route] = p
 		g.parts = append(g.parts, p)
 	}
 	p.line = append(append(p.line, ' '), key...)
@@ -145,8 +153,7 @@ func (g *gather) add(key []byte) {
 
 // home returns the server that is asked for a key in company, and what is to be known of
 // it later; no server for a key that has to be asked for by itself.
-func (g *gather) home(hash uint64) (n *node, a askedKey) {
-	w := g.w
+func (g *gather) home(w *worker, hash uint64) (n *node, a askedKey) {
 	picks := w.pick(hash)
 	if w.plain && !w.spills(hash) {
 		return w.nodes[picks[0]], a
@@ -167,7 +174,7 @@ func (g *gather) home(hash uint64) (n *node, a askedKey) {
 		alone = true
 	case g.verb != memproto.Get:
 	case w.copied():
-		n = g.copyOf(hash, picks, &a)
+		n = w.copyFor(hash, picks, &a)
 	default:
 		alone = w.spills(hash) && w.isFull(n)
 	}
@@ -177,9 +184,8 @@ func (g *gather) home(hash uint64) (n *node, a askedKey) {
 	return n, a
 }
 
-// copyOf returns the server that is asked for a key in a pool with copies.
-func (g *gather) copyOf(hash uint64, picks []int, a *askedKey) *node {
-	w := g.w
+// copyFor returns the server that is asked for a key in a pool with copies.
+func (w *worker) copyFor(hash uint64, picks []int, a *askedKey) *node {
 	if a.token = w.epochs.Now(hash); a.token == 0 {
 		return w.nodes[picks[0]]
 	}
@@ -202,7 +208,7 @@ func (p *part) send() {
 	p.call.Owner = p
 	p.call.Verb = p.gather.verb
 	p.call.Repeatable = true
-	p.gather.w.load(&p.charge, p.node, bounded.Cost(0, len(p.asked)))
+	p.w.load(&p.charge, p.node, bounded.Cost(0, len(p.asked)))
 	p.node.Send(&p.call, p.lane, p.line)
 }
 
@@ -212,12 +218,12 @@ func (p *part) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
 	case memproto.IsValue(b):
 		return p.value(b)
 	case u.Fault:
-		p.gather.w.stats.Faulty++
+		p.w.stats.Faulty++
 		p.gather.fault = append(p.gather.fault[:0], b...)
 	default:
 		p.missing()
 	}
-	p.gather.w.unload(&p.charge, false)
+	p.w.unload(&p.charge, false)
 	p.gather.arrived()
 	return true
 }
@@ -251,11 +257,12 @@ func (p *part) value(b []byte) bool {
 }
 
 func (p *part) Failed(_ *backend.Call, f backend.Failure) {
-	p.gather.w.unload(&p.charge, true)
-	if p.gather.w.redirects(f) {
+	p.w.unload(&p.charge, true)
+	switch {
+	case p.w.redirects(f):
 		p.failed = f
-	} else {
-		p.gather.failed = f
+	case !p.w.p.cfg.MissOnFailure:
+		p.gather.failed, p.gather.failer = f, p.w
 	}
 	p.gather.arrived()
 }
@@ -280,8 +287,8 @@ func (g *gather) arrived() {
 		g.end(nil)
 	case len(g.fault) > 0:
 		g.fail(g.fault)
-	case g.failed != 0 && !g.w.r.cfg.MissOnFailure:
-		g.fail(g.w.failureReply(g.verb, nil, g.failed))
+	case g.failed != 0:
+		g.fail(g.failer.failureReply(g.verb, nil, g.failed))
 	case !g.second && g.incomplete():
 		g.askEach()
 	default:
@@ -294,7 +301,7 @@ func (g *gather) arrived() {
 func (g *gather) fail(line []byte) {
 	s := g.request.session
 	if g.torn {
-		g.w.stats.Torn++
+		g.front.stats.Torn++
 		s.conn.Close()
 		g.end(nil)
 		return
@@ -317,10 +324,10 @@ func (g *gather) deliver() {
 		a := &g.asked[i]
 		block := g.block(a)
 		if len(block) == 0 {
-			g.w.stats.Misses++
+			a.w.stats.Misses++
 			continue
 		}
-		g.w.stats.Hits++
+		a.w.stats.Hits++
 		size += len(block)
 		if head {
 			s.conn.Write(block)
@@ -367,7 +374,7 @@ func (g *gather) clear() {
 	for _, p := range g.parts {
 		p.call.Reset()
 		*p = part{call: p.call, line: p.line[:0], asked: p.asked[:0], values: spare(p.values)}
-		g.w.parts.give(p)
+		g.front.parts.give(p)
 	}
 	g.parts, g.asked, g.values = g.parts[:0], g.asked[:0], spare(g.values)
 	g.second = false
@@ -377,11 +384,11 @@ func (g *gather) clear() {
 func (g *gather) end(line []byte) {
 	q := g.request
 	g.clear()
-	*g = gather{w: g.w, prefix: g.prefix, keys: g.keys[:0], parts: g.parts, asked: g.asked, values: g.values, fault: g.fault[:0]}
+	*g = gather{front: g.front, prefix: g.prefix, keys: g.keys[:0], parts: g.parts, asked: g.asked, values: g.values, fault: g.fault[:0]}
 	if cap(g.keys) > keepReply {
 		g.keys, g.asked = nil, nil
 	}
 	q.gather = nil
-	g.w.gathers.give(g)
+	g.front.gathers.give(g)
 	q.finish(line)
 }

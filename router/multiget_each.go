@@ -39,7 +39,8 @@ func (g *gather) askEach() {
 
 // askOne asks for one key as its own request would.
 func (g *gather) askOne(i int) {
-	w, a := g.w, &g.asked[i]
+	a := &g.asked[i]
+	w := a.w
 	q := w.newRequest()
 	q.parent, q.place = g, i
 	kind := memproto.Copyable

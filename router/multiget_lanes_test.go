@@ -19,7 +19,7 @@ func TestMultigetKeepsLanes(t *testing.T) {
 		}
 	}
 	f := listen(t)
-	r := start(t, router.Config{BulkSize: 1000}, f.addr())
+	r := start(t, config{Pool: router.PoolConfig{BulkSize: 1000}}, f.addr())
 	f.accept() // the lane for small values
 	c := dial(t, r.addr)
 	c.send(set(a, strings.Repeat("v", 2000)))

@@ -14,7 +14,7 @@ var limited = []byte("SERVER_ERROR key has too many requests\r\n")
 
 // allowed reports whether the key may have one more request now.
 func (w *worker) allowed(hash uint64) bool {
-	l := w.r.limiter
+	l := w.p.limiter
 	return l == nil || l.Allow(hash, w.now())
 }
 

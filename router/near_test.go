@@ -54,7 +54,7 @@ type nearby struct {
 func startNear(t *testing.T, near hotkey.NearConfig) *nearby {
 	t.Helper()
 	server := memcachedtest.Start(t, memcachedtest.Steady...)
-	c := router.Config{Loops: 2, Coalesce: &coalesce.Config{}, HotKeys: soon(), Near: &near}
+	c := config{Config: router.Config{Loops: 2}, Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, HotKeys: soon(), Near: &near}}
 	n := &nearby{running: start(t, c, server.Addr()), server: server, past: dial(t, server.Addr())}
 	n.clients = crowd(t, n.addr, 2) // loops take turns
 	n.until("both loops have a client", func(s router.Snapshot) bool { return s.Sessions == 2 })

@@ -51,7 +51,7 @@ func (s *Server) well() bool {
 // there.
 func (w *worker) lingers(n *node) bool {
 	at := n.standing.failedOver.Load()
-	return at != 0 && w.now()-time.Duration(at) < w.r.cfg.FailoverTTL+w.r.copyMargin()
+	return at != 0 && w.now()-time.Duration(at) < w.p.cfg.FailoverTTL+w.p.copyMargin()
 }
 
 // answers reports whether it makes sense to ask the server for anything.
@@ -70,7 +70,7 @@ func (w *worker) readable(n *node) bool {
 	case ReadHere:
 		return true
 	case ReadOne:
-		m := w.r.cfg.Membership
+		m := w.p.cfg.Membership
 		return m == nil || m.Admit(n.use.Name)
 	}
 	return false

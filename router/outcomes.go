@@ -19,7 +19,7 @@ func (r *Replies) add(o *Replies) {
 
 // stamp returns the time of the turn in microseconds, never 0. It starts over after 71
 // minutes, longer than any request takes.
-func (w *worker) stamp() uint32 { return max(1, uint32(w.loop.Elapsed()/time.Microsecond)) }
+func (f *front) stamp() uint32 { return max(1, uint32(f.loop.Elapsed()/time.Microsecond)) }
 
 // replied counts a request whose reply was given to the connection.
 func (w *worker) replied(q *request) {

@@ -24,7 +24,7 @@ func outcomes(r *router.Replies) map[string]uint64 {
 
 // What clients are answered is counted by verb and outcome, and what servers answer by server.
 func TestOutcomes(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		r := start(t, cfg, addresses(t, 2)...)
 		c := dial(t, r.addr)
 		a, b := keyFor(0, 2, 0), keyFor(1, 2, 0)
@@ -59,7 +59,7 @@ func TestOutcomes(t *testing.T) {
 
 // What no server answers is counted by what became of it, and as an error.
 func TestOutcomesOfFailures(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		dead := listen(t)
 		r := start(t, cfg, dead.addr())
 		p := dead.accept()
@@ -80,7 +80,7 @@ func TestOutcomesOfFailures(t *testing.T) {
 
 // The verbs of binary clients are counted as theirs.
 func TestOutcomesOfBinaryClients(t *testing.T) {
-	r := start(t, router.Config{}, addresses(t, 1)...)
+	r := start(t, config{}, addresses(t, 1)...)
 	c := dial(t, r.addr)
 	get := "\x80\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "k"
 	c.send(get)

@@ -10,18 +10,23 @@ import (
 // own returns what only the router knows, in memcached's names where it has them, which
 // exporters and tools understand; the rest begins with router_. What is left is added up
 // over the servers.
-func (w *worker) own(loops []Snapshot) []stat {
+func (f *front) own(loops []Snapshot) []stat {
 	all := Total(loops)
-	stats := w.process(&all)
+	stats := f.process(&all)
 	n := func(name string, v uint64) { stats = append(stats, stat{name, strconv.FormatUint(v, 10)}) }
-	n("router_servers", uint64(len(w.nodes)))
-	n("router_servers_up", uint64(w.serversUp()))
+	servers, up := 0, 0
+	for _, w := range f.workers {
+		servers, up = servers+len(w.nodes), up+w.serversUp()
+	}
+	n("router_servers", uint64(servers))
+	n("router_servers_up", uint64(up))
 	n("router_requests", all.Total())
 	n("router_requests_in_flight", uint64(all.Waiting))
 	n("router_get_keys", all.Keys)
 	n("router_get_hits", all.Hits)
 	n("router_get_misses", all.Misses)
 	n("router_refused", all.Malformed())
+	n("router_unrouted", all.Unrouted)
 	n("router_failed", all.Failed)
 	n("router_server_errors", all.Faulty)
 	n("router_latency_p50_us", uint64(all.Latency.Quantile(0.5)/time.Microsecond))
@@ -39,27 +44,27 @@ func (w *worker) own(loops []Snapshot) []stat {
 }
 
 // process returns what there is in memcached's names.
-func (w *worker) process(all *Snapshot) []stat {
+func (f *front) process(all *Snapshot) []stat {
 	n := func(v uint64) string { return strconv.FormatUint(v, 10) }
 	stats := []stat{
 		{"pid", strconv.Itoa(os.Getpid())},
-		{"uptime", n(uint64(w.now().Seconds()))},
-		{"time", strconv.FormatInt(w.loop.Now().Unix(), 10)},
-		{"version", w.r.cfg.Version},
+		{"uptime", n(uint64(f.now().Seconds()))},
+		{"time", strconv.FormatInt(f.loop.Now().Unix(), 10)},
+		{"version", f.r.cfg.Version},
 		{"pointer_size", strconv.Itoa(strconv.IntSize)},
 	}
 	if user, system, ok := usage(); ok {
 		stats = append(stats, stat{"rusage_user", timeval(user)}, stat{"rusage_system", timeval(system)})
 	}
 	return append(stats,
-		stat{"max_connections", strconv.Itoa(w.r.cfg.MaxClients)},
+		stat{"max_connections", strconv.Itoa(f.r.cfg.MaxClients)},
 		stat{"curr_connections", strconv.Itoa(all.Sessions)},
 		stat{"total_connections", n(all.Clients)},
 		stat{"rejected_connections", n(all.TurnedAway)},
 		stat{"accepting_conns", "1"},
 		stat{"auth_cmds", n(all.Authenticated + all.AuthFailures)},
 		stat{"auth_errors", n(all.AuthFailures)},
-		stat{"threads", strconv.Itoa(len(w.r.workers))},
+		stat{"threads", strconv.Itoa(len(f.r.fronts))},
 	)
 }
 

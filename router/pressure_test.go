@@ -31,7 +31,7 @@ func (r *running) settled() (bytes uint64) {
 // A client that asks and does not read costs a bounded number of bytes, whether it has
 // been polite before or not, and is answered in full when it reads after all.
 func TestClientThatDoesNotRead(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		r := start(t, cfg, addresses(t, 2)...)
 		for _, size := range []int{100, 10_000, 500_000} {
 			const asked = 3000
@@ -67,7 +67,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 
 // The same for one multiget of much.
 func TestMultigetThatIsNotRead(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		r := start(t, cfg, addresses(t, 2)...)
 		c := dial(t, r.addr)
 		value := strings.Repeat("v", 50_000)
@@ -86,7 +86,7 @@ func TestMultigetThatIsNotRead(t *testing.T) {
 
 // One client's stall is not another's.
 func TestStalledClientHoldsUpNobody(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		r := start(t, cfg, addresses(t, 2)...)
 		value := strings.Repeat("v", 200_000)
 		stalled, other := dial(t, r.addr), dial(t, r.addr)
@@ -106,7 +106,7 @@ func TestStalledClientHoldsUpNobody(t *testing.T) {
 
 // Requests beyond what may be outstanding wait their turn and lose nothing.
 func TestMaxOutstanding(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		cfg.MaxOutstanding = 4
 		f := listen(t)
 		r := start(t, cfg, f.addr())

@@ -106,7 +106,7 @@ func (q *request) unread(raw []byte, f backend.Failure) {
 // redirects reports whether a read that failed in some way is asked of another server:
 // where servers are watched, and if it failed fast.
 func (w *worker) redirects(f backend.Failure) bool {
-	return w.r.cfg.Membership != nil && (f == backend.Refused || f == backend.Lost)
+	return w.p.cfg.Membership != nil && (f == backend.Refused || f == backend.Lost)
 }
 
 // elsewhere routes a read around the server that failed it, and reports whether there

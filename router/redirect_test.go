@@ -13,7 +13,7 @@ import (
 func TestReadsOfServerDown(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []memcachedtest.Fault{refuse, reset} {
-		g := newRig(t, 3, router.Config{})
+		g := newRig(t, 3, config{})
 		for i := range 3 {
 			g.at(i).ask(set("k", fmt.Sprint(i)), "STORED\r\n")
 		}
@@ -44,7 +44,7 @@ func TestReadsOfServerDown(t *testing.T) {
 // what has become of a write.
 func TestReadsThatMustNotBeRedirected(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 2, router.Config{})
+	g := newRig(t, 2, config{})
 	g.use(g.with(readNext))
 	next := g.at(1)
 	a, b := g.clients()
@@ -72,7 +72,7 @@ func TestReadsThatMustNotBeRedirected(t *testing.T) {
 
 func TestReadsAfterWriteInDoubt(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 2, router.Config{Timeout: shortTimeout})
+	g := newRig(t, 2, config{Pool: router.PoolConfig{Timeout: shortTimeout}})
 	g.at(1).ask(set("k", "old"), "STORED\r\n")
 	a, b := g.clients()
 	a.ask(set("k", "4"), "STORED\r\n")
@@ -92,7 +92,7 @@ func TestReadsAfterWriteInDoubt(t *testing.T) {
 // Without a membership nobody knows which servers may be read from.
 func TestReadsOfServerDownWithoutMembership(t *testing.T) {
 	t.Parallel()
-	r := start(t, router.Config{}, memcachedtest.Reserve(t), memcachedtest.Start(t).Addr())
+	r := start(t, config{}, memcachedtest.Reserve(t), memcachedtest.Start(t).Addr())
 	c := dial(t, r.addr)
 	k := keyFor(0, 2, 0)
 	c.ask("get "+k+"\r\nget "+k+" "+keyFor(1, 2, 0)+"\r\n", "SERVER_ERROR backend connection refused\r\nSERVER_ERROR backend connection refused\r\n")
@@ -101,7 +101,7 @@ func TestReadsOfServerDownWithoutMembership(t *testing.T) {
 // A flush is done by the servers that are there; one that is away is told when it returns.
 func TestFlushOfServerAway(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{FlushAll: true})
+	g := newRig(t, 3, config{Pool: router.PoolConfig{FlushAll: true}})
 	a, b := g.clients()
 	fill := func() {
 		for i := range 3 {

@@ -155,7 +155,7 @@ func (f *refill) store() {
 			continue
 		}
 		if c.copy {
-			w.r.copies.mark(f.hash, w.now())
+			w.p.copies.mark(f.hash, w.now())
 		}
 		if !w.epochs.FillBegan(f.hash, f.token) {
 			w.stats.Overtaken++

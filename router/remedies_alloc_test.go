@@ -16,10 +16,7 @@ import (
 func remedial(t *testing.T, hot *hotkey.Config, renew refresh.Config) *running {
 	t.Helper()
 	near := longNear
-	r := start(t, router.Config{
-		Coalesce: &coalesce.Config{}, HotKeys: hot, Near: &near, Limit: &hotkey.LimitConfig{Rate: 1e7},
-		Lease: &coalesce.LeaseConfig{}, Refresh: renew, Membership: silent{},
-	}, addresses(t, 3)...)
+	r := start(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, HotKeys: hot, Near: &near, Limit: &hotkey.LimitConfig{Rate: 1e7}, Lease: &coalesce.LeaseConfig{}, Refresh: renew, Membership: silent{}}}, addresses(t, 3)...)
 	b, err := bounded.New(bounded.Default([]int{1, 1, 1}))
 	if err != nil {
 		t.Fatal(err)

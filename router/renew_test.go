@@ -44,7 +44,7 @@ func TestOneClientRenews(t *testing.T) {
 	for name, lease := range map[string]*coalesce.LeaseConfig{"alone": nil, "with leases": {Duration: time.Hour}} {
 		t.Run(name, func(t *testing.T) {
 			near := longNear
-			c := router.Config{Loops: 2, Coalesce: &coalesce.Config{}, Refresh: due, Lease: lease, HotKeys: soon(), Near: &near}
+			c := config{Config: router.Config{Loops: 2}, Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, Refresh: due, Lease: lease, HotKeys: soon(), Near: &near}}
 			r := start(t, c, addresses(t, 1)...)
 			clients := crowd(t, r.addr, 10)
 			for _, request := range []string{"get k\r\n", "gets k\r\n"} {
@@ -75,7 +75,7 @@ func TestOneClientRenews(t *testing.T) {
 
 // Of those who wait for one reply it is the first whose client is still there.
 func TestOneOfAFlightRenews(t *testing.T) {
-	s := startStalled(t, router.Config{Coalesce: &coalesce.Config{}, Refresh: due})
+	s := startStalled(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, Refresh: due}})
 	clients := crowd(t, s.addr, 10)
 	clients[0].ask(setFor("k", "old", 1000), "STORED\r\n")
 	before := s.total()
@@ -100,7 +100,7 @@ func TestOneOfAFlightRenews(t *testing.T) {
 // What meta clients are told is what memcached tells them.
 func TestMetaClientsRenewThemselves(t *testing.T) {
 	server := memcachedtest.Start(t)
-	r := start(t, router.Config{Coalesce: &coalesce.Config{}, Refresh: due}, server.Addr())
+	r := start(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, Refresh: due}}, server.Addr())
 	c := dial(t, r.addr)
 	c.ask(setFor("k", "v", 100), "STORED\r\n")
 	c.ask("mg k v\r\nmg k v R30\r\nmg k v R200\r\nmg k v\r\n", "VA 1\r\nv\r\nVA 1\r\nv\r\nVA 1 W\r\nv\r\nVA 1 Z\r\nv\r\n")
@@ -117,7 +117,7 @@ func TestOneFillsAcrossRouters(t *testing.T) {
 	addrs := addresses(t, 1)
 	var clients []*client
 	for range 2 {
-		c := router.Config{Loops: 2, Coalesce: &coalesce.Config{}, Refresh: all, Lease: &coalesce.LeaseConfig{Duration: 4 * time.Second}, LeasePatience: patience}
+		c := config{Config: router.Config{Loops: 2}, Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, Refresh: all, Lease: &coalesce.LeaseConfig{Duration: 4 * time.Second}, LeasePatience: patience}}
 		clients = append(clients, crowd(t, start(t, c, addrs...).addr, 50)...)
 	}
 	for i := range 3 {
@@ -147,7 +147,7 @@ func TestOneFillsAcrossRouters(t *testing.T) {
 // When whoever fills at another router stores nothing, one here is let go after a while.
 func TestOtherRouterNeverFills(t *testing.T) {
 	addrs := addresses(t, 1)
-	c := router.Config{Coalesce: &coalesce.Config{}, Refresh: all, Lease: &coalesce.LeaseConfig{Duration: time.Second}, LeasePatience: patience}
+	c := config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, Refresh: all, Lease: &coalesce.LeaseConfig{Duration: time.Second}, LeasePatience: patience}}
 	one, two := start(t, c, addrs...), start(t, c, addrs...)
 	never, here := dial(t, one.addr), crowd(t, two.addr, 3)
 	never.ask("get k\r\n", "END\r\n")
@@ -166,7 +166,7 @@ func TestOtherRouterNeverFills(t *testing.T) {
 // No empty item takes the place of one that still is where it lived before.
 func TestNothingIsVivifiedOverAnItem(t *testing.T) {
 	a := addresses(t, 2)
-	r := start(t, router.Config{Coalesce: &coalesce.Config{}, Refresh: all, Lease: &coalesce.LeaseConfig{}}, a...)
+	r := start(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, Refresh: all, Lease: &coalesce.LeaseConfig{}}}, a...)
 	moved := table(a...)
 	moved.Picker, moved.Before, moved.Until = first{}, second{}, time.Now().Add(time.Hour)
 	r.SetTable(moved)
@@ -184,7 +184,7 @@ func (second) Pick(dst []int, _ uint64, n int) []int { return append(dst, []int{
 // Settings that need others are refused without them.
 func TestRemediesThatNeedOthers(t *testing.T) {
 	flights, hot, lease, near := &coalesce.Config{}, soon(), &coalesce.LeaseConfig{}, &longNear
-	for name, c := range map[string]router.Config{
+	for name, c := range map[string]router.PoolConfig{
 		"leases without flights":        {Lease: lease},
 		"a near cache without flights":  {Near: near, HotKeys: hot},
 		"a near cache without hot keys": {Near: near, Coalesce: flights},
@@ -193,7 +193,7 @@ func TestRemediesThatNeedOthers(t *testing.T) {
 		"a limit without hot keys":      {Limit: &hotkey.LimitConfig{Rate: 5}},
 	} {
 		c.Table = table("127.0.0.1:1")
-		if _, err := router.New(c); err == nil {
+		if _, err := (config{Pool: c}).router(); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}

@@ -22,7 +22,7 @@ func (g *rig) copied(n int, policy string) *router.Table {
 }
 
 // newCopiesRig is a rig of n servers, all of which have copies.
-func newCopiesRig(t testing.TB, n int, policy string, cfg router.Config) *rig {
+func newCopiesRig(t testing.TB, n int, policy string, cfg config) *rig {
 	t.Helper()
 	g := newRig(t, n, cfg)
 	g.use(g.copied(n, policy))
@@ -40,7 +40,7 @@ func (c *client) item(key string) string {
 // A write of a whole item is on all copies when it is answered.
 func TestSetsReachAllCopies(t *testing.T) {
 	t.Parallel()
-	g := newCopiesRig(t, 3, balance.RoundRobin, router.Config{})
+	g := newCopiesRig(t, 3, balance.RoundRobin, config{})
 	a, b := g.clients()
 	large := strings.Repeat("v", 100_000) // travels on another connection
 	for i, w := range []struct{ request, reply, item string }{
@@ -83,7 +83,7 @@ func TestSetsReachAllCopies(t *testing.T) {
 // After any write each copy is as the item at home, or away.
 func TestWritesKeepCopiesAlike(t *testing.T) {
 	t.Parallel()
-	g := newCopiesRig(t, 3, balance.RoundRobin, router.Config{})
+	g := newCopiesRig(t, 3, balance.RoundRobin, config{})
 	a, b := g.clients()
 	for _, w := range append(anyWrites, struct{ request, reply string }{"ms k 1 I\r\n5\r\n", "HD"}) {
 		a.ask("set k 7 500 1\r\n4\r\n", "STORED\r\n")
@@ -109,7 +109,7 @@ func TestWritesKeepCopiesAlike(t *testing.T) {
 // A write that is answered when home has it is read there until the copies have it too.
 func TestAnswerBeforeCopies(t *testing.T) {
 	t.Parallel()
-	g := newCopiesRig(t, 2, balance.RoundRobin, router.Config{AnswerEarly: true})
+	g := newCopiesRig(t, 2, balance.RoundRobin, config{Pool: router.PoolConfig{AnswerEarly: true}})
 	a, b := g.clients()
 	a.ask(set("k", "old"), "STORED\r\n")
 	g.at(1).gains("k")
@@ -135,7 +135,7 @@ func TestAnswerBeforeCopies(t *testing.T) {
 // What one copy has lost comes back from another, whichever it is; the client never sees it.
 func TestLostCopiesAreRepaired(t *testing.T) {
 	t.Parallel()
-	g := newCopiesRig(t, 2, balance.RoundRobin, router.Config{})
+	g := newCopiesRig(t, 2, balance.RoundRobin, config{})
 	a, b := g.clients()
 	a.ask("set k 7 500 1\r\nv\r\nset k2 8 0 1\r\nw\r\n", "STORED\r\nSTORED\r\n")
 	for _, wiped := range []int{1, 0, 1} {
@@ -158,7 +158,7 @@ func TestLostCopiesAreRepaired(t *testing.T) {
 // server counts its seconds from the middle of the other's.
 func TestCopiesExpire(t *testing.T) {
 	t.Parallel()
-	g := newCopiesRig(t, 2, balance.RoundRobin, router.Config{})
+	g := newCopiesRig(t, 2, balance.RoundRobin, config{})
 	g.servers[0].Restart()
 	<-time.After(500 * time.Millisecond)
 	g.servers[1].Restart()
@@ -179,7 +179,7 @@ func TestCopiesExpire(t *testing.T) {
 // Writes of one key on two loops at once leave all copies the same, or none.
 func TestOverlappingWritesOfCopies(t *testing.T) {
 	t.Parallel()
-	g := newCopiesRig(t, 3, balance.RoundRobin, router.Config{})
+	g := newCopiesRig(t, 3, balance.RoundRobin, config{})
 	a, b := g.clients()
 	direct := []*client{g.at(0), g.at(1), g.at(2)}
 	same := 0
@@ -213,7 +213,7 @@ func TestOverlappingWritesOfCopies(t *testing.T) {
 // when it comes back, until all that it may have missed has expired.
 func TestCopyDown(t *testing.T) {
 	t.Parallel()
-	g := newCopiesRig(t, 2, balance.RoundRobin, router.Config{})
+	g := newCopiesRig(t, 2, balance.RoundRobin, config{})
 	a, b := g.clients()
 	a.ask(set("k", "old"), "STORED\r\n")
 	g.proxies[1].Set(memcachedtest.Refuse)
@@ -236,7 +236,7 @@ func TestCopyDown(t *testing.T) {
 // Reads are spread as the policy says, those of many keys as well.
 func TestPoliciesSpreadReads(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{})
+	g := newRig(t, 3, config{})
 	a, b := g.clients()
 	even := [3]float64{1. / 3, 1. / 3, 1. / 3}
 	for _, p := range []struct {
@@ -285,7 +285,7 @@ func TestPoliciesSpreadReads(t *testing.T) {
 // Reads go around a server that is slow, by the policies that see it.
 func TestPoliciesSeeSlowServer(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3, router.Config{})
+	g := newRig(t, 3, config{})
 	g.at(0).ask(set("k", "v"), "STORED\r\n")
 	g.at(1).ask(set("k", "v"), "STORED\r\n")
 	g.at(2).ask(set("k", "v"), "STORED\r\n")
@@ -320,7 +320,7 @@ func TestPoliciesSeeSlowServer(t *testing.T) {
 // What is known of servers outlasts a table that says the same of them, and only that.
 func TestReportsOutlastTables(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 2, router.Config{})
+	g := newRig(t, 2, config{})
 	believed := func(want int) {
 		t.Helper()
 		if got := g.total().Believed; got != want {

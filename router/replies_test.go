@@ -11,7 +11,7 @@ import (
 
 // A server that answers first does not put its reply first.
 func TestRepliesInOrderAcrossServers(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		slow, fast := listen(t), listen(t)
 		r := start(t, cfg, slow.addr(), fast.addr())
 		s, f := slow.accept(), fast.accept()
@@ -47,9 +47,9 @@ func pipeline(n int) (requests, replies string) {
 
 // A long pipeline over three real servers, on one connection and on several at once.
 func TestPipelineOverServers(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		cfg.Loops = 2
-		cfg.BulkSize = 1000 // so that both lanes are used
+		cfg.Pool.BulkSize = 1000 // so that both lanes are used
 		r := start(t, cfg, addresses(t, 3)...)
 		requests, replies := pipeline(400)
 		dial(t, r.addr).ask(requests, replies)
@@ -58,7 +58,7 @@ func TestPipelineOverServers(t *testing.T) {
 }
 
 func TestMultigetKeepsOrder(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		r := start(t, cfg, addresses(t, 3)...)
 		c := dial(t, r.addr)
 		var sets, stored, keys, values strings.Builder
@@ -80,7 +80,7 @@ func TestMultigetKeepsOrder(t *testing.T) {
 
 // Windows of large values are made smaller, and none is lost on the way.
 func TestMultigetOfLargeValues(t *testing.T) {
-	r := start(t, router.Config{}, addresses(t, 2)...)
+	r := start(t, config{}, addresses(t, 2)...)
 	c := dial(t, r.addr)
 	var keys, values strings.Builder
 	for i := range 300 {
@@ -94,9 +94,9 @@ func TestMultigetOfLargeValues(t *testing.T) {
 
 // Silence is kept where memcached keeps it, and broken where memcached breaks it.
 func TestQuiet(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
-		cfg.FlushAll = true
-		cfg.MaxValue = 1000
+	engines(t, func(t *testing.T, cfg config) {
+		cfg.Pool.FlushAll = true
+		cfg.Pool.MaxValue = 1000
 		r := start(t, cfg, addresses(t, 3)...)
 		c := dial(t, r.addr)
 		f := func(request, reply string) {
@@ -117,15 +117,15 @@ func TestQuiet(t *testing.T) {
 
 // A request whose server fails is one error line, or a miss where that is wanted.
 func TestServerDown(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		up := memcachedtest.Start(t).Addr()
-		for _, cfg.MissOnFailure = range []bool{false, true} {
+		for _, cfg.Pool.MissOnFailure = range []bool{false, true} {
 			r := start(t, cfg, up, memcachedtest.Reserve(t))
 			c := dial(t, r.addr)
 			a, b := keyFor(0, 2, 0), keyFor(1, 2, 0)
 			fault := "SERVER_ERROR backend connection refused\r\n"
 			miss, metaMiss, multi := fault, fault, fault
-			if cfg.MissOnFailure {
+			if cfg.Pool.MissOnFailure {
 				miss, metaMiss, multi = "END\r\n", "EN k"+b+" O1\r\n", hit(a, "1")+"END\r\n"
 			}
 			c.ask(set(a, "1"), "STORED\r\n")
@@ -135,7 +135,7 @@ func TestServerDown(t *testing.T) {
 			c.ask("mg "+b+" N30\r\n", fault) // might have made the item
 			c.ask("get "+a+" "+b+"\r\n", multi)
 			c.ask("delete "+b+"\r\nincr "+b+" 1\r\n", fault+fault)
-			c.ask("delete "+b+" noreply\r\nmg "+b+" q\r\nget "+a+"\r\n", quietMiss(cfg.MissOnFailure, fault)+hit(a, "1")+"END\r\n")
+			c.ask("delete "+b+" noreply\r\nmg "+b+" q\r\nget "+a+"\r\n", quietMiss(cfg.Pool.MissOnFailure, fault)+hit(a, "1")+"END\r\n")
 		}
 	})
 }
@@ -150,7 +150,7 @@ func quietMiss(missOnFailure bool, fault string) string {
 
 // A client that goes away with requests outstanding harms no other.
 func TestClientGoesAway(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		f := listen(t)
 		r := start(t, cfg, f.addr())
 		s := f.accept()
@@ -171,7 +171,7 @@ func TestClientGoesAway(t *testing.T) {
 
 // What was asked before the client closed its half is answered.
 func TestHalfClose(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		r := start(t, cfg, addresses(t, 2)...)
 		c := dial(t, r.addr)
 		requests, replies := pipeline(100)

@@ -122,7 +122,7 @@ func (q *request) stray() *detour {
 const keepReply = 16 << 10
 
 // recycle takes back a request that is over.
-func (w *worker) recycle(q *request) {
+func (f *front) recycle(q *request) {
 	if q.kind == memproto.Changes {
 		if q.clean != nil {
 			q.clean.release()
@@ -131,15 +131,15 @@ func (w *worker) recycle(q *request) {
 	}
 	if q.strayed {
 		*q.detour = detour{raw: spare(q.raw), kept: spare(q.kept)}
-		w.detours.give(q.detour)
-		q.detour = &w.straight
+		f.detours.give(q.detour)
+		q.detour = &f.straight
 	}
 	q.state = state{}
 	q.call.Reset()
 	if len(q.reply) > 0 {
 		q.reply = spare(q.reply)
 	}
-	w.requests.give(q)
+	f.requests.give(q)
 }
 
 // spare returns a buffer emptied, or nil if it is too large to keep.
@@ -158,8 +158,10 @@ func (s *session) send(r *memproto.Request) {
 
 // dispatch sends the request to the servers.
 func (q *request) dispatch(r *memproto.Request) {
-	w := q.w
-	q.about(r.RouteKey(w.keyBuf[:]), r.Base64, r.Verb, r.Kind())
+	w := q.w.front
+	if !q.about(r.RouteKey(w.keyBuf[:]), r.Base64, r.Verb, r.Kind()) {
+		return
+	}
 	q.parts = r.Parts()
 	q.adds = r.Verb == memproto.Add || r.Verb == memproto.MetaSet && r.Conditional()
 	q.call.Repeatable = r.Repeatable()
@@ -171,11 +173,21 @@ func (q *request) dispatch(r *memproto.Request) {
 	}
 }
 
-// about says what the request is about. The key is as servers know it; coded says that
-// it is sent in base64.
-func (q *request) about(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
+// about says what the request is about, and with that whose it is. The key is as servers
+// know it; coded says that it is sent in base64. It reports false if no pool has the key:
+// then the request is over.
+func (q *request) about(key []byte, coded bool, v memproto.Verb, k memproto.Kind) bool {
+	w := q.session.workerOf(key)
+	if w == nil {
+		q.session.front.stats.Unrouted++
+		q.verb, q.came = v, 0 // which is about what servers are asked
+		q.finish(noRoute)
+		return false
+	}
+	q.w = w
 	q.of(key, coded, v, k)
-	q.w.touch(q.hash, key, k == memproto.Changes)
+	w.touch(q.hash, key, k == memproto.Changes)
+	return true
 }
 
 // of is about for a key that was counted.
@@ -223,7 +235,7 @@ func (s *session) forget(r *memproto.Request) {
 		line = append(append(append(line, "delete "...), r.Key...), "\r\n"...)
 	}
 	var del memproto.Request
-	if _, status := s.w.parser.Parse(line, &del); status != memproto.Complete {
+	if _, status := s.front.parser.Parse(line, &del); status != memproto.Complete {
 		return
 	}
 	q := s.push(&del)
@@ -351,7 +363,7 @@ func (q *request) keep(b []byte) {
 func (w *worker) failureReply(v memproto.Verb, raw []byte, f backend.Failure) []byte {
 	w.stats.Failed++
 	w.stats.Failures[f]++
-	if w.r.cfg.MissOnFailure {
+	if w.p.cfg.MissOnFailure {
 		if b := w.missReply(v, raw); b != nil {
 			return b
 		}

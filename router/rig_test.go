@@ -86,7 +86,7 @@ type rig struct {
 	addrs   []string
 }
 
-func newRig(t testing.TB, n int, cfg router.Config) *rig {
+func newRig(t testing.TB, n int, cfg config) *rig {
 	t.Helper()
 	g := &rig{witness: new(witness)}
 	g.servers = memcachedtest.StartN(t, n, memcachedtest.Steady...)
@@ -96,8 +96,8 @@ func newRig(t testing.TB, n int, cfg router.Config) *rig {
 		g.addrs = append(g.addrs, p.Addr())
 	}
 	cfg.Loops = 2
-	if cfg.Membership == nil {
-		cfg.Membership = g.witness
+	if cfg.Pool.Membership == nil {
+		cfg.Pool.Membership = g.witness
 	}
 	g.running = start(t, cfg, g.addrs...)
 	g.use(g.well())

@@ -261,4 +261,4 @@ func (w *worker) before(hash uint64) *node {
 }
 
 // now returns the time on the router's clock.
-func (w *worker) now() time.Duration { return w.loop.Now().Sub(w.r.started) }
+func (f *front) now() time.Duration { return f.loop.Now().Sub(f.r.started) }

@@ -23,8 +23,8 @@ const (
 
 // rumour notes that a key was written, if it is hot.
 func (w *worker) rumour(hash uint64) {
-	r := &w.r.rumours
-	if w.r.cfg.OnWritten == nil || !w.hot(hash) {
+	r := &w.p.rumours
+	if w.p.cfg.OnWritten == nil || !w.hot(hash) {
 		return
 	}
 	r.mu.Lock()
@@ -44,7 +44,7 @@ func (w *worker) rumour(hash uint64) {
 }
 
 // spreadRumours tells others of hot keys that were written, until the context ends.
-func (r *Router) spreadRumours(ctx context.Context) error {
+func (p *Pool) spreadRumours(ctx context.Context) error {
 	wait := time.NewTimer(0)
 	defer wait.Stop()
 	<-wait.C
@@ -52,7 +52,7 @@ func (r *Router) spreadRumours(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-r.rumours.some:
+		case <-p.rumours.some:
 		}
 		wait.Reset(rumourEvery)
 		select {
@@ -60,20 +60,20 @@ func (r *Router) spreadRumours(ctx context.Context) error {
 			return nil
 		case <-wait.C:
 		}
-		r.rumours.mu.Lock()
-		hashes := r.rumours.hashes
-		r.rumours.hashes = nil
-		r.rumours.mu.Unlock()
+		p.rumours.mu.Lock()
+		hashes := p.rumours.hashes
+		p.rumours.hashes = nil
+		p.rumours.mu.Unlock()
 		if len(hashes) > 0 {
-			r.cfg.OnWritten(hashes)
+			p.cfg.OnWritten(hashes)
 		}
 	}
 }
 
 // Forget drops what is kept of keys that were written by somebody else, by their hashes.
 // Any goroutine may call it.
-func (r *Router) Forget(hashes []uint64) {
+func (p *Pool) Forget(hashes []uint64) {
 	for _, h := range hashes {
-		r.epochs.Passed(h)
+		p.epochs.Passed(h)
 	}
 }

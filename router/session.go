@@ -19,7 +19,9 @@ const (
 // session is one client. Its requests wait in a list in the order they came, and their
 // replies leave in that order.
 type session struct {
-	w          *worker
+	front      *front
+	only       *worker // of all keys; nil if routes say of which
+	routes     *routes
 	conn       *reactor.Conn
 	head, tail *request
 	n          int // requests in the list
@@ -38,7 +40,7 @@ type session struct {
 	// same key could overtake them.
 	stepping int
 	id       uint64        // unique within the router
-	leases   []uint64      // that it was given
+	leases   []grants      // that it was given
 	loose    []*request    // are not in the list: their replies may come at any time
 	parked   int           // requests that have waited for a write, and are not answered yet
 	parkedBy time.Duration // until when they may, on the router's clock
@@ -49,26 +51,29 @@ type session struct {
 	watch     watch
 }
 
-// newSession serves a new client. With p it must authenticate first.
-func (w *worker) newSession(c *reactor.Conn, p Passwords) *session {
-	s := &session{w: w, conn: c, replySize: firstReply, passwords: p, id: w.r.sessions.Add(1)}
-	w.sessions[s] = struct{}{}
-	w.stats.Clients++
-	s.watch.active = w.loop.Now()
+// newSession serves a new client by routes. With p it must authenticate first.
+func (f *front) newSession(c *reactor.Conn, to *routes, p Passwords) *session {
+	s := &session{front: f, routes: to, conn: c, replySize: firstReply, passwords: p, id: f.r.sessions.Add(1)}
+	if pool, ok := to.alone(); ok {
+		s.only = f.workers[pool]
+	}
+	f.sessions[s] = struct{}{}
+	f.stats.Clients++
+	s.watch.active = f.loop.Now()
 	switch {
-	case w.drained != nil:
+	case f.drained != nil:
 		s.end()
-	case w.full():
+	case f.full():
 		s.turnAway()
 	}
-	w.sweepLater()
+	f.sweepLater()
 	return s
 }
 
 // Received reads requests, as many as the client may have outstanding.
 func (s *session) Received(b []byte) int {
 	taken := 0
-	s.watch.active = s.w.loop.Now()
+	s.watch.active = s.front.loop.Now()
 	for taken < len(b) && !s.ended {
 		if !s.ready() {
 			s.conn.Pause()
@@ -92,7 +97,7 @@ func (s *session) ready() bool {
 	switch {
 	case s.n == 0:
 		return s.conn.Buffered() < maxUnread
-	case s.alone || s.fenced || s.n >= s.w.r.cfg.MaxOutstanding:
+	case s.alone || s.fenced || s.n >= s.front.r.cfg.MaxOutstanding:
 		return false
 	}
 	return s.conn.Buffered()+s.held+s.n*s.replySize < maxUnread
@@ -113,18 +118,18 @@ func (s *session) step(b []byte) int {
 	if s.passwords != nil {
 		return s.authenticate(b)
 	}
-	w := s.w
-	n, status := w.parser.Parse(b, &w.req)
+	f := s.front
+	n, status := f.parser.Parse(b, &f.req)
 	switch status {
 	case memproto.Incomplete:
-		s.conn.Expect(w.req.Need)
+		s.conn.Expect(f.req.Need)
 	case memproto.Hangup:
-		w.stats.Hangups++
+		f.stats.Hangups++
 		s.end()
 	case memproto.Refused:
-		s.refuse(&w.req)
+		s.refuse(&f.req)
 	case memproto.Complete:
-		if !s.dispatch(&w.req) {
+		if !s.dispatch(&f.req) {
 			s.conn.Pause()
 			return 0
 		}
@@ -147,7 +152,7 @@ func (s *session) drop(n int) int {
 }
 
 func (s *session) refuse(r *memproto.Request) {
-	s.w.stats.Refused[r.Fault]++
+	s.front.stats.Refused[r.Fault]++
 	if r.Drops { // the old value must not outlive the new one that was refused
 		s.forget(r)
 	}
@@ -172,16 +177,16 @@ func (s *session) say(line string) {
 	}
 }
 
-// push adds a request to the list.
+// push adds a request to the list. It is the first pool's until it is known whose it is.
 func (s *session) push(r *memproto.Request) *request {
-	q := s.w.newRequest()
+	q := s.front.workers[0].newRequest()
 	q.session = s
 	if r != nil {
 		q.verb, q.quiet = r.Verb, r.NoReply
-		q.came = s.w.stamp()
+		q.came = s.front.stamp()
 	}
 	if s.binary {
-		q.binary.Remember(&s.w.frame)
+		q.binary.Remember(&s.front.frame)
 	}
 	if s.tail == nil {
 		s.head = q
@@ -190,7 +195,7 @@ func (s *session) push(r *memproto.Request) *request {
 	}
 	s.tail = q
 	s.n++
-	s.w.waiting++
+	s.front.waiting++
 	return q
 }
 
@@ -201,18 +206,18 @@ func (s *session) settle() {
 		q := s.pop()
 		s.conn.Write(q.reply)
 		s.held -= len(q.reply)
-		s.w.replied(q)
-		s.w.recycle(q)
+		q.w.replied(q)
+		s.front.recycle(q)
 	}
 	if s.head != nil && s.head.gather != nil {
 		s.head.gather.proceed()
 	}
-	if s.n == 0 && (s.ended || s.w.drained != nil && !s.partial) {
+	if s.n == 0 && (s.ended || s.front.drained != nil && !s.partial) {
 		s.ended = true
 		s.conn.Finish()
 		return
 	}
-	if s.conn.Paused() && s.n <= s.w.r.cfg.MaxOutstanding/2 && s.ready() {
+	if s.conn.Paused() && s.n <= s.front.r.cfg.MaxOutstanding/2 && s.ready() {
 		s.conn.Resume()
 	}
 }
@@ -235,7 +240,7 @@ func (s *session) pop() *request {
 // left counts one request less.
 func (s *session) left(q *request) {
 	s.n--
-	s.w.waiting--
+	s.front.waiting--
 	s.stepped(q)
 	if q.strayed && q.waited {
 		s.parked--
@@ -266,20 +271,20 @@ func (s *session) Ended() { s.end() }
 // left to it; their replies will be dropped.
 func (s *session) Closed(err error) {
 	if err != nil && err != io.EOF {
-		s.w.stats.ClientErrors++
+		s.front.stats.ClientErrors++
 	}
 	for s.head != nil {
 		q := s.pop()
 		q.session = nil
 		if q.done {
-			s.w.recycle(q)
+			s.front.recycle(q)
 		}
 	}
 	for _, q := range s.loose {
 		q.session = nil
-		s.w.waiting--
+		s.front.waiting--
 	}
 	s.loose = nil
 	s.endLeases()
-	s.w.gone(s)
+	s.front.gone(s)
 }

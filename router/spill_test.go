@@ -40,7 +40,7 @@ func newBound(t testing.TB, servers int) *bounded.Bound {
 }
 
 // newBoundRig is a rig whose servers have a bound.
-func newBoundRig(t testing.TB, n int, s router.Spill, cfg router.Config) (*rig, *bounded.Bound) {
+func newBoundRig(t testing.TB, n int, s router.Spill, cfg config) (*rig, *bounded.Bound) {
 	t.Helper()
 	g := newRig(t, n, cfg)
 	table := g.well()
@@ -88,7 +88,7 @@ func (g *rig) idle(b *bounded.Bound) {
 // that, and home when all are full.
 func TestReadsBeyondTheBound(t *testing.T) {
 	t.Parallel()
-	g, b := newBoundRig(t, 4, router.SpillAny, router.Config{})
+	g, b := newBoundRig(t, 4, router.SpillAny, config{})
 	for i, v := range []string{"home", "1", "2", "3"} {
 		g.at(i).ask(set("k", v), "STORED\r\n")
 		g.proxies[i].Set(memcachedtest.Stall)
@@ -124,7 +124,7 @@ func TestReadsBeyondTheBound(t *testing.T) {
 // for each loop that tries whether there is room.
 func TestBoundHoldsForSlowHome(t *testing.T) {
 	t.Parallel()
-	g, b := newBoundRig(t, 4, router.SpillAny, router.Config{})
+	g, b := newBoundRig(t, 4, router.SpillAny, config{})
 	for i := range g.servers {
 		g.at(i).ask(set("k", "v"), "STORED\r\n")
 	}
@@ -167,7 +167,7 @@ func TestBoundHoldsForSlowHome(t *testing.T) {
 // the flags, and serves the next read.
 func TestSpilledReadIsWarm(t *testing.T) {
 	t.Parallel()
-	g, b := newBoundRig(t, 3, router.SpillAny, router.Config{})
+	g, b := newBoundRig(t, 3, router.SpillAny, config{})
 	home, next, after := g.at(0), g.at(1), g.at(2)
 	x, y := g.clients()
 	for _, ttl := range []string{"0", "100", "5"} {
@@ -208,7 +208,7 @@ func TestSpilledReadIsWarm(t *testing.T) {
 // and on whichever servers.
 func TestWritesRemoveSpilledCopies(t *testing.T) {
 	t.Parallel()
-	g, b := newBoundRig(t, 4, router.SpillAny, router.Config{})
+	g, b := newBoundRig(t, 4, router.SpillAny, config{})
 	x, y := g.clients()
 	spill := func() {
 		t.Helper()
@@ -253,7 +253,7 @@ func TestWritesRemoveSpilledCopies(t *testing.T) {
 // However many ask at once for what a spilled read misses, home is asked by few.
 func TestSpilledMissIsShared(t *testing.T) {
 	t.Parallel()
-	g, b := newBoundRig(t, 3, router.SpillAny, router.Config{Coalesce: &coalesce.Config{}})
+	g, b := newBoundRig(t, 3, router.SpillAny, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}}})
 	g.at(0).ask(set("k", "v"), "STORED\r\n")
 	g.proxies[1].Set(memcachedtest.Stall)
 	empty := brim(b, 0)
@@ -283,7 +283,7 @@ func TestSpilledMissIsShared(t *testing.T) {
 func TestOnlyHotKeysSpill(t *testing.T) {
 	t.Parallel()
 	hot := &hotkey.Config{Hot: 0.5, MinRate: 50, EnterTicks: 1, Smooth: 100 * time.Millisecond, LeaveAfter: time.Hour}
-	g, b := newBoundRig(t, 3, router.SpillHot, router.Config{HotKeys: hot})
+	g, b := newBoundRig(t, 3, router.SpillHot, config{Pool: router.PoolConfig{HotKeys: hot}})
 	for i, v := range []string{"home", "copy"} {
 		g.at(i).ask(set("hot", v)+set("cold", v), "STORED\r\nSTORED\r\n")
 	}
@@ -321,7 +321,7 @@ func TestYoungRouterDoesNotSpill(t *testing.T) {
 		t.Helper()
 		table := table(addrs...)
 		table.Picker, table.Bound, table.Spill = order{0, 1}, newBound(t, 2), router.SpillAny
-		r := launch(t, router.Config{Table: table}, age)
+		r := launch(t, config{Pool: router.PoolConfig{Table: table}}, age)
 		defer brim(table.Bound, 0)()
 		dial(t, r.addr).ask("get k\r\nget k none\r\n", hit("k", want)+"END\r\n"+hit("k", want)+"END\r\n")
 	}
@@ -339,7 +339,7 @@ func TestSpillFromOldServer(t *testing.T) {
 	home, next := listen(t), memcachedtest.Start(t)
 	table := table(home.addr(), next.Addr())
 	table.Picker, table.Bound, table.Spill = order{0, 1}, newBound(t, 2), router.SpillAny
-	r := launch(t, router.Config{Table: table}, time.Hour)
+	r := launch(t, config{Pool: router.PoolConfig{Table: table}}, time.Hour)
 	defer brim(table.Bound, 0)()
 	c, s := dial(t, r.addr), home.accept()
 	c.send("get k\r\n")

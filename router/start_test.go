@@ -56,36 +56,51 @@ func keyFor(s, n, i int) string {
 }
 
 // engines runs a test with a router of either engine.
-func engines(t *testing.T, f func(t *testing.T, c router.Config)) {
-	t.Run("default", func(t *testing.T) { f(t, router.Config{}) })
-	t.Run("portable", func(t *testing.T) { f(t, router.Config{Portable: true}) })
+func engines(t *testing.T, f func(t *testing.T, c config)) {
+	t.Run("default", func(t *testing.T) { f(t, config{}) })
+	t.Run("portable", func(t *testing.T) { f(t, config{Config: router.Config{Portable: true}}) })
 }
 
-// running is a router in this process.
+// config is that of a router with one pool, unless it names others.
+type config struct {
+	router.Config
+	Pool router.PoolConfig
+}
+
+// router makes the router.
+func (c config) router() (*router.Router, error) {
+	if c.Pools == nil {
+		c.Pools = []router.PoolConfig{c.Pool}
+	}
+	return router.New(c.Config)
+}
+
+// running is a router in this process, and its first pool.
 type running struct {
 	*router.Router
+	*router.Pool
 	t    testing.TB
 	addr string
 }
 
 // start runs a router in front of servers until the test ends. It believes that it has run
 // for an hour.
-func start(t testing.TB, c router.Config, addrs ...string) *running {
+func start(t testing.TB, c config, addrs ...string) *running {
 	t.Helper()
-	c.Table = table(addrs...)
+	c.Pool.Table = table(addrs...)
 	return launch(t, c, time.Hour)
 }
 
 // launch runs a router of some age until the test ends.
-func launch(t testing.TB, c router.Config, age time.Duration) *running {
+func launch(t testing.TB, c config, age time.Duration) *running {
 	t.Helper()
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.Timeout == 0 {
-		c.Timeout = patience
+	if c.Pool.Timeout == 0 {
+		c.Pool.Timeout = patience
 	}
-	r, err := router.New(c)
+	r, err := c.router()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +122,7 @@ func launch(t testing.TB, c router.Config, age time.Duration) *running {
 	if err := r.Serve(ln, router.Listen{}); err != nil {
 		t.Fatal(err)
 	}
-	return &running{r, t, ln.Addr().String()}
+	return &running{r, r.Pools()[0], t, ln.Addr().String()}
 }
 
 // total returns the counters of all loops.

@@ -21,7 +21,7 @@ func (s *session) serveStats(r *memproto.Request) {
 	case "cachedump":
 		s.cachedump(r, rest)
 	case "settings":
-		s.sayStats(s.w.r.settings())
+		s.sayStats(s.front.r.settings())
 	case "conns":
 		s.connStats(r)
 	case "reset":
@@ -102,13 +102,13 @@ func (s *session) fanStats(r *memproto.Request, what []byte) {
 	f.merge = func(f *fan) {
 		var own []stat
 		if len(what) == 0 {
-			own = s.w.own(f.snapshots)
+			own = s.front.own(f.snapshots)
 		}
 		f.finish(mergeStats(own, f.parts))
 	}
 	f.begin()
 	if len(what) == 0 {
-		f.askLoops((*worker).snapshot)
+		f.askLoops((*front).snapshot)
 	}
 	f.ask([]byte(strings.TrimSpace("stats "+string(what)) + "\r\n"))
 	f.arrived()
@@ -130,7 +130,7 @@ func (s *session) connStats(r *memproto.Request) {
 		f.finish(append(b, "END\r\n"...))
 	}
 	f.begin()
-	f.askLoops((*worker).peers)
+	f.askLoops((*front).peers)
 	f.arrived()
 }
 
@@ -198,22 +198,27 @@ func (w *worker) serversUp() (up int) {
 
 // settings tells the router's own settings.
 func (r *Router) settings() []stat {
-	c := &r.cfg
-	return []stat{
+	c, p := &r.cfg, &r.pools[0].cfg
+	stats := []stat{
 		{"maxconns", strconv.Itoa(c.MaxClients)},
 		{"verbosity", "0"},
 		{"num_threads", strconv.Itoa(c.Loops)},
-		{"item_size_max", strconv.Itoa(c.MaxValue)},
-		{"flush_enabled", yesNo(c.FlushAll)},
+		{"item_size_max", strconv.Itoa(r.fronts[0].parser.MaxValue)},
+		{"flush_enabled", yesNo(r.mayFlush())},
 		{"cas_enabled", "yes"},
 		{"dump_enabled", "yes"},
 		{"auth_enabled_ascii", "no"},
 		{"binding_protocol", "auto-negotiate"},
-		{"request_timeout_ms", strconv.FormatInt(c.Timeout.Milliseconds(), 10)},
-		{"connect_timeout_ms", strconv.FormatInt(c.ConnectTimeout.Milliseconds(), 10)},
-		{"bulk_size", strconv.Itoa(c.BulkSize)},
-		{"miss_on_failure", yesNo(c.MissOnFailure)},
 	}
+	if len(r.pools) > 1 { // each has settings of its own, and this has no place for that
+		return stats
+	}
+	return append(stats,
+		stat{"request_timeout_ms", strconv.FormatInt(p.Timeout.Milliseconds(), 10)},
+		stat{"connect_timeout_ms", strconv.FormatInt(p.ConnectTimeout.Milliseconds(), 10)},
+		stat{"bulk_size", strconv.Itoa(p.BulkSize)},
+		stat{"miss_on_failure", yesNo(p.MissOnFailure)},
+	)
 }
 
 func yesNo(b bool) string {

@@ -20,6 +20,7 @@ type Stats struct {
 	Keys         uint64                      // keys asked for by retrievals
 	Hits, Misses uint64                      // of retrievals, as the servers answered
 	Refused      [memproto.NumFaults]uint64  // malformed requests, answered with an error
+	Unrouted     uint64                      // requests on keys that no pool has, answered with an error
 	Failed       uint64                      // requests that no server answered
 	Failures     [backend.NumFailures]uint64 // those, by what became of them
 	Faulty       uint64                      // errors that servers answered with
@@ -80,6 +81,7 @@ func (st *Stats) add(o *Stats) {
 	for i, n := range o.Refused {
 		st.Refused[i] += n
 	}
+	st.Unrouted += o.Unrouted
 	st.Failed += o.Failed
 	st.Torn += o.Torn
 	st.Hangups += o.Hangups
@@ -121,15 +123,26 @@ func (st *Stats) Total() (n uint64) {
 
 // Snapshot is the state of one loop, or of several added up.
 type Snapshot struct {
+	PoolSnapshot     // of all pools together, and what is about clients
+	Sessions     int // clients connected
+	Waiting      int // requests of all clients that are not answered yet
+	Loop         reactor.Stats
+	// Pools has what is about each pool, in the order of the configuration. Requests are not
+	// counted by verb here, but their replies are.
+	Pools []PoolSnapshot
+	// Peers are the addresses of the clients, where they were asked for; not added up.
+	Peers []string
+}
+
+// PoolSnapshot is what one loop has to do with a pool, or several loops added up.
+type PoolSnapshot struct {
+	Name string
 	Stats
-	Sessions int // clients connected
-	Waiting  int // requests of all clients that are not answered yet
-	// ServersUp counts the servers that can be reached; not added up.
+	// ServersUp counts the servers that can be reached; not added up over loops.
 	ServersUp int
 	// Believed counts the servers whose reports decide where reads go, 0 unless the policy is
 	// [balance.Reported]; not added up: of all loops it is the least.
 	Believed int
-	Loop     reactor.Stats
 	Flights  coalesce.Stats
 	Near     hotkey.NearStats
 	// Latency has how long requests of clients took, from the turn of the loop that read them
@@ -140,31 +153,37 @@ type Snapshot struct {
 	Leases coalesce.LeaseStats
 	// Servers has what the loop has had to do with each server of the table, by address.
 	Servers map[string]backend.Stats
-	// Peers are the addresses of the clients, where they were asked for; not added up.
-	Peers []string
+}
+
+// snapshot copies the state of the loop.
+func (f *front) snapshot() Snapshot {
+	snap := Snapshot{Sessions: len(f.sessions), Waiting: f.waiting, Loop: f.loop.Stats()}
+	for _, w := range f.workers {
+		snap.Pools = append(snap.Pools, w.snapshot())
+	}
+	snap.sum()
+	snap.Stats.add(&f.stats)
+	return snap
 }
 
 // snapshot copies the state of the worker.
-func (w *worker) snapshot() Snapshot {
-	snap := Snapshot{
+func (w *worker) snapshot() PoolSnapshot {
+	snap := PoolSnapshot{
+		Name:      w.p.cfg.Name,
 		Stats:     w.stats,
-		Sessions:  len(w.sessions),
-		Waiting:   w.waiting,
-		Loop:      w.loop.Stats(),
 		Latency:   w.latency,
 		ServersUp: w.serversUp(),
 		Believed:  w.believed(),
 		Servers:   make(map[string]backend.Stats, len(w.nodes)),
 	}
-	snap.Requests = slices.Clone(w.stats.Requests)
 	if w.flights != nil {
 		snap.Flights = w.flights.Stats()
 	}
 	if w.near != nil {
 		snap.Near = w.near.Stats()
 	}
-	if w.r.leases != nil && w == w.r.workers[0] {
-		snap.Leases = w.r.leases.Stats()
+	if w.p.leases != nil && w == w.p.workers[0] {
+		snap.Leases = w.p.leases.Stats()
 	}
 	for _, n := range w.nodes {
 		snap.Servers[n.use.Address] = n.Stats()
@@ -172,41 +191,69 @@ func (w *worker) snapshot() Snapshot {
 	return snap
 }
 
-// peers lists the clients of the worker.
-func (w *worker) peers() Snapshot {
+// peers lists the clients of the loop.
+func (f *front) peers() Snapshot {
 	var snap Snapshot
-	for s := range w.sessions {
+	for s := range f.sessions {
 		snap.Peers = append(snap.Peers, s.conn.Peer())
 	}
 	slices.Sort(snap.Peers)
 	return snap
 }
 
+// newPoolSnapshot returns one to add others to.
+func newPoolSnapshot(name string) PoolSnapshot {
+	return PoolSnapshot{Name: name, Stats: Stats{Requests: make([]uint64, memproto.NumVerbs)}, Servers: make(map[string]backend.Stats)}
+}
+
+// sum makes the figures of all pools together.
+func (s *Snapshot) sum() {
+	s.PoolSnapshot = newPoolSnapshot("")
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		s.ServersUp += p.ServersUp
+		s.Believed += p.Believed
+		s.PoolSnapshot.add(p)
+	}
+}
+
+// add adds what can be added of another loop or pool.
+func (p *PoolSnapshot) add(o *PoolSnapshot) {
+	p.Stats.add(&o.Stats)
+	p.Flights.Add(o.Flights)
+	p.Near.Add(o.Near)
+	p.Latency.Add(&o.Latency)
+	p.Leases.Add(o.Leases)
+	for addr, st := range o.Servers {
+		sum := p.Servers[addr]
+		sum.Add(st)
+		p.Servers[addr] = sum
+	}
+}
+
+// addLoop adds the same pool, or all of them, of another loop; first says that it is the
+// first one.
+func (p *PoolSnapshot) addLoop(o *PoolSnapshot, first bool) {
+	p.add(o)
+	if first || o.Believed < p.Believed {
+		p.Believed = o.Believed
+	}
+}
+
 // Total adds up snapshots.
 func Total(loops []Snapshot) Snapshot {
-	t := Snapshot{
-		Stats:   Stats{Requests: make([]uint64, memproto.NumVerbs)},
-		Servers: make(map[string]backend.Stats),
-	}
+	t := Snapshot{PoolSnapshot: newPoolSnapshot("")}
 	for i := range loops {
 		s := &loops[i]
-		t.add(&s.Stats)
+		t.addLoop(&s.PoolSnapshot, i == 0)
 		t.Sessions += s.Sessions
 		t.Waiting += s.Waiting
-		if i == 0 || s.Believed < t.Believed {
-			t.Believed = s.Believed
-		}
 		t.Loop.Add(s.Loop)
-		t.Flights.Add(s.Flights)
-		t.Near.Add(s.Near)
-		t.Latency.Add(&s.Latency)
-		if s.Leases != (coalesce.LeaseStats{}) {
-			t.Leases = s.Leases
-		}
-		for addr, st := range s.Servers {
-			sum := t.Servers[addr]
-			sum.Add(st)
-			t.Servers[addr] = sum
+		for j := range s.Pools {
+			if i == 0 {
+				t.Pools = append(t.Pools, newPoolSnapshot(s.Pools[j].Name))
+			}
+			t.Pools[j].addLoop(&s.Pools[j], i == 0)
 		}
 	}
 	return t
@@ -215,10 +262,10 @@ func Total(loops []Snapshot) Snapshot {
 // Snapshots returns the state of every loop, each taken between two of its turns. The
 // error is that of ctx.
 func (r *Router) Snapshots(ctx context.Context) ([]Snapshot, error) {
-	c := make(chan Snapshot, len(r.workers))
+	c := make(chan Snapshot, len(r.fronts))
 	asked := 0
-	for _, w := range r.workers {
-		if w.loop.Post(func() { c <- w.snapshot() }) {
+	for _, f := range r.fronts {
+		if f.loop.Post(func() { c <- f.snapshot() }) {
 			asked++
 		}
 	}

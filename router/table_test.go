@@ -41,7 +41,7 @@ func load(t *testing.T, addr string, name int, stop <-chan struct{}) (asked int)
 
 // Servers come and go while clients ask; none of them hears of it.
 func TestSetTableUnderLoad(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		cfg.Loops = 2
 		a := addresses(t, 4)
 		r := start(t, cfg, a[:3]...)
@@ -76,7 +76,7 @@ func TestSetTableUnderLoad(t *testing.T) {
 // What was asked of a server before it left the table is still answered by it, and the
 // connection is closed then; a server that stays keeps its connection.
 func TestSetTableWithRequestsOutstanding(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		stays, leaves, comes := listen(t), listen(t), listen(t)
 		r := start(t, cfg, stays.addr(), leaves.addr())
 		s, l := stays.accept(), leaves.accept()
@@ -102,7 +102,7 @@ func TestSetTableWithRequestsOutstanding(t *testing.T) {
 
 func TestNewRefusesNoServers(t *testing.T) {
 	for _, table := range []*router.Table{nil, {}} {
-		if _, err := router.New(router.Config{Table: table}); err == nil {
+		if _, err := (config{Pool: router.PoolConfig{Table: table}}).router(); err == nil {
 			t.Errorf("a router was made of %v", table)
 		}
 	}
@@ -119,7 +119,7 @@ func (r *running) drain(t *testing.T) <-chan error {
 
 // Draining answers what has been asked, closes each client then, and takes no new one.
 func TestDrain(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		cfg.Loops = 2
 		f := listen(t)
 		r := start(t, cfg, f.addr())
@@ -171,7 +171,7 @@ func serveDrain(p *client) error {
 }
 
 func TestDrainGivesUp(t *testing.T) {
-	engines(t, func(t *testing.T, cfg router.Config) {
+	engines(t, func(t *testing.T, cfg config) {
 		f := listen(t)
 		r := start(t, cfg, f.addr())
 		c := dial(t, r.addr)

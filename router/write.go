@@ -14,7 +14,7 @@ import (
 func (q *request) write(raw []byte) {
 	w := q.w
 	w.seal(q.hash, q.key)
-	if w.r.leases != nil && q.session != nil {
+	if w.p.leases != nil && q.session != nil {
 		q.session.outrun(q)
 	}
 	picks := w.pick(q.hash)
@@ -96,7 +96,7 @@ func (w *worker) failOver(q *request, passed []int, raw []byte) []byte {
 			w.missed(n, q.hash, q.key)
 		}
 	}
-	w.capped = memproto.CapExpiry(w.capped[:0], q.verb, raw, int64(w.r.cfg.FailoverTTL/time.Second), w.loop.Now().Unix())
+	w.capped = memproto.CapExpiry(w.capped[:0], q.verb, raw, int64(w.p.cfg.FailoverTTL/time.Second), w.loop.Now().Unix())
 	raw = w.capped
 	if cap(raw) > keepScratch {
 		w.capped = nil
@@ -105,7 +105,7 @@ func (w *worker) failOver(q *request, passed []int, raw []byte) []byte {
 }
 
 func (w *worker) missed(n *node, hash uint64, key []byte) {
-	if m := w.r.cfg.Membership; m != nil {
+	if m := w.p.cfg.Membership; m != nil {
 		m.Missed(n.use.Name, hash, key)
 	}
 }
@@ -146,7 +146,7 @@ func (q *request) cleanFirst(p Picker, n int) {
 // the candidates that come next, or came before the placement changed.
 func (q *request) cleanCopies() {
 	w := q.w
-	if !w.r.copies.any(q.hash, w.now(), w.r.copyLife()) {
+	if !w.p.copies.any(q.hash, w.now(), w.p.copyLife()) {
 		return
 	}
 	n := max(w.reach, minReach)
@@ -197,7 +197,7 @@ func deletes(v memproto.Verb) bool { return v == memproto.Delete || v == memprot
 // unmoved reports whether the table is still the one that the write was placed with. If
 // it is not, servers that were passed over may serve again.
 func (q *request) unmoved() bool {
-	return q.version == q.w.r.version.Load()
+	return q.version == q.w.p.version.Load()
 }
 
 // writeFailed cleans up after a write that got no answer. Unless it was never sent

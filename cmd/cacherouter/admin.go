@@ -11,12 +11,13 @@ import (
 
 	"cacherouter/admin"
 	"cacherouter/fresh"
+	"cacherouter/router"
 )
 
 // adminConfig says what the admin server shows, and to whom.
 func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config, error) {
 	c := admin.Config{
-		Name: s.cfg.routerName(), Router: s.router, Loops: s.loops, HotKeys: s.hints.hotKeys, Placing: s.placing, History: s.history,
+		Name: s.cfg.routerName(), Router: shown{s.router, s.pool}, Loops: s.loops, HotKeys: s.hints.hotKeys, Placing: s.placing, History: s.history,
 		Reload: func() error { return s.reload(ctx) }, Hosts: s.cfg.AdminHosts, Log: s.log,
 		Unix: ln.Addr().Network() == "unix",
 	}
@@ -33,6 +34,15 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 	}
 	return c, nil
 }
+
+// shown is a router as the admin server asks it.
+type shown struct {
+	*router.Router
+	pool *router.Pool
+}
+
+// Table returns the table in force.
+func (s shown) Table() *router.Table { return s.pool.Table() }
 
 // placing returns how keys are placed now.
 func (s *server) placing() *admin.Placing {

@@ -200,9 +200,9 @@ func TestReportedBalance(t *testing.T) {
 		t.Fatalf("ended %v, %v", ended, err)
 	}
 	r := srv.router
-	at := *r.Table()
+	at := *srv.pool.Table()
 	at.Balance.Blackout = 0 // they are believed at once
-	r.SetTable(&at)
+	srv.pool.SetTable(&at)
 	ctx := t.Context()
 	done := make(chan struct{}, 2)
 	go func() { r.Run(ctx); done <- struct{}{} }()

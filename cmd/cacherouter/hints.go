@@ -18,7 +18,7 @@ import (
 // hashes. The first byte says which of the two it is.
 type hints struct {
 	name    string
-	router  atomic.Pointer[router.Router] // nil until there is one
+	pool    atomic.Pointer[router.Pool] // nil until there is one
 	started time.Time
 	peers   hotkey.Peers
 	bad     atomic.Uint64 // hints that make no sense
@@ -55,15 +55,15 @@ func (h *hints) take(b []byte) error {
 	if len(b) == 0 {
 		return errHint
 	}
-	r := h.router.Load()
+	p := h.pool.Load()
 	switch kind, b := b[0], b[1:]; {
 	case kind == hintWritten && len(b)%8 == 0:
 		hashes := make([]uint64, len(b)/8)
 		for i := range hashes {
 			hashes[i] = binary.BigEndian.Uint64(b[8*i:])
 		}
-		if r != nil {
-			r.Forget(hashes)
+		if p != nil {
+			p.Forget(hashes)
 		}
 		return nil
 	case kind == hintHot && len(b) > 0 && len(b) > int(b[0]):
@@ -89,7 +89,7 @@ func (h *hints) tell(ctx context.Context, c *membership.Cluster) {
 			return
 		case <-tick.C:
 		}
-		hot := h.router.Load().HotHints()
+		hot := h.pool.Load().HotHints()
 		if len(hot) == 0 {
 			continue
 		}
@@ -101,7 +101,7 @@ func (h *hints) tell(ctx context.Context, c *membership.Cluster) {
 
 // hotKeys reports the k outstanding keys here, and what the others say of them.
 func (h *hints) hotKeys(k int) *hotkey.Report {
-	report := h.router.Load().HotKeys(k)
+	report := h.pool.Load().HotKeys(k)
 	if report != nil {
 		h.peers.Join(report, time.Since(h.started))
 	}

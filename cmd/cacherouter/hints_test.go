@@ -68,13 +68,12 @@ type hinted struct {
 func startHinted(t *testing.T) *hinted {
 	t.Helper()
 	addr := memcachedtest.Start(t).Addr()
-	r, err := router.New(router.Config{
+	r, err := router.New(router.Config{Pools: []router.PoolConfig{{
 		Table:    &router.Table{Servers: []router.Server{{Name: "a", Address: addr}}, Picker: only{}},
 		Coalesce: &coalesce.Config{},
 		HotKeys:  &hotkey.Config{MinRate: 1, EnterTicks: 1},
 		Near:     &hotkey.NearConfig{Bytes: 1 << 16, TTL: time.Second},
-		Log:      slog.New(slog.DiscardHandler),
-	})
+	}}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +96,7 @@ func startHinted(t *testing.T) *hinted {
 	}
 	h := &hinted{}
 	h.started = time.Now()
-	h.router.Store(r)
+	h.pool.Store(r.Pools()[0])
 	h.client, h.server = connect(t, ln.Addr().String()), connect(t, addr)
 	return h
 }

@@ -90,7 +90,7 @@ func loopback(hostPort string) bool {
 const keyringEvery = 2 * time.Second
 
 // follow gives the router a new table at each change, until the context ends.
-func (m *members) follow(ctx context.Context, r *router.Router) {
+func (m *members) follow(ctx context.Context, r *router.Pool) {
 	look := time.NewTicker(keyringEvery)
 	defer look.Stop()
 	for {
@@ -139,7 +139,7 @@ func (m *members) first() (*table, error) {
 
 // update gives the router a table for the present state. A placement that cannot be made
 // leaves the last one in force.
-func (m *members) update(r *router.Router) {
+func (m *members) update(r *router.Pool) {
 	m.mu.Lock() // so that nobody puts an older state in the place of a newer one
 	defer m.mu.Unlock()
 	s := m.cluster.View()
@@ -184,7 +184,7 @@ const patience = 10 * time.Second
 
 // reload takes over the list of servers, and how keys are placed, of a configuration, and
 // returns when they are in force, or says what is missing.
-func (m *members) reload(ctx context.Context, p *poolConfig, r *router.Router) {
+func (m *members) reload(ctx context.Context, p *poolConfig, r *router.Pool) {
 	m.placer.use(p)
 	m.cluster.SetParameters(p.parameters())
 	m.rotate()

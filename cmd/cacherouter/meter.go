@@ -9,13 +9,13 @@ import (
 	"cacherouter/router"
 )
 
-// meterFor returns what asks a router's servers for their load, while reads are balanced by
+// meterFor returns what asks a pool's servers for their load, while reads are balanced by
 // that.
-func meterFor(r *router.Router, up upstream, log *slog.Logger) *meter.Meter {
+func meterFor(p *router.Pool, up upstream, log *slog.Logger) *meter.Meter {
 	return meter.New(meter.Config{
-		Servers: func() []meter.Server { return reporting(r.Table()) },
+		Servers: func() []meter.Server { return reporting(p.Table()) },
 		Asker:   probe.TCP{Dial: up.dial, User: up.user, Password: up.password},
-		Sink:    r,
+		Sink:    p,
 		Log:     log,
 	})
 }

@@ -89,6 +89,7 @@ type server struct {
 	log    *slog.Logger // for changes of state, which it remembers
 	quiet  *slog.Logger // for what is no change of state, or may be much
 	router *router.Router
+	pool   *router.Pool // the one that it has
 	// members is nil where membership is off: then keys stay where the configuration
 	// places them.
 	members *members
@@ -130,7 +131,7 @@ func serve(cfg config, load func() (config, error), log *slog.Logger, ready func
 	g.Go(func() error { return s.router.Run(ctx) })
 	g.Go(func() error { s.meter.Run(ctx); return nil })
 	if s.members != nil {
-		g.Go(func() error { s.members.follow(ctx, s.router); return nil })
+		g.Go(func() error { s.members.follow(ctx, s.pool); return nil })
 		g.Go(func() error { s.hints.tell(ctx, s.members.cluster); return nil })
 	}
 	g.Go(func() error {
@@ -219,30 +220,32 @@ func (s *server) build(t *table, up upstream) (err error) {
 		hot = &c
 	}
 	s.router, err = router.New(router.Config{
-		Loops:          loops,
-		Portable:       s.cfg.Engine == "portable",
-		Spare:          true, // as set above
-		Table:          &t.Table,
-		Membership:     watching,
-		FailoverTTL:    time.Duration(s.cfg.Membership.FailoverTTL),
-		AnswerEarly:    p.Copies.Answer == "home",
-		Coalesce:       modes[p.Coalesce],
-		HotKeys:        hot,
-		Near:           p.Near.config(),
-		Limit:          p.Limit.config(),
-		Lease:          p.Lease.config(),
-		LeasePatience:  time.Duration(p.Lease.Patience),
-		Refresh:        p.Refresh.config(),
-		OnWritten:      s.onWritten(),
-		FlushAll:       p.FlushAll,
-		MissOnFailure:  p.OnFailure == "miss",
-		Timeout:        time.Duration(p.Timeout),
-		ConnectTimeout: time.Duration(p.ConnectTimeout),
-		MaxValue:       p.MaxValue,
-		BulkSize:       p.BulkSize,
-		Dial:           up.dial,
-		User:           up.user,
-		Password:       up.password,
+		Loops:    loops,
+		Portable: s.cfg.Engine == "portable",
+		Spare:    true, // as set above
+		Pools: []router.PoolConfig{{
+			Table:          &t.Table,
+			Membership:     watching,
+			FailoverTTL:    time.Duration(s.cfg.Membership.FailoverTTL),
+			AnswerEarly:    p.Copies.Answer == "home",
+			Coalesce:       modes[p.Coalesce],
+			HotKeys:        hot,
+			Near:           p.Near.config(),
+			Limit:          p.Limit.config(),
+			Lease:          p.Lease.config(),
+			LeasePatience:  time.Duration(p.Lease.Patience),
+			Refresh:        p.Refresh.config(),
+			OnWritten:      s.onWritten(),
+			FlushAll:       p.FlushAll,
+			MissOnFailure:  p.OnFailure == "miss",
+			Timeout:        time.Duration(p.Timeout),
+			ConnectTimeout: time.Duration(p.ConnectTimeout),
+			MaxValue:       p.MaxValue,
+			BulkSize:       p.BulkSize,
+			Dial:           up.dial,
+			User:           up.user,
+			Password:       up.password,
+		}},
 		MaxClients:     s.cfg.MaxClients,
 		TellFull:       s.cfg.TellFull,
 		MaxOutstanding: s.cfg.MaxOutstanding,
@@ -253,8 +256,9 @@ func (s *server) build(t *table, up upstream) (err error) {
 		Log:            s.quiet,
 	})
 	if err == nil {
-		s.hints.router.Store(s.router)
-		s.loops, s.meter = loops, meterFor(s.router, up, s.quiet)
+		s.pool = s.router.Pools()[0]
+		s.hints.pool.Store(s.pool)
+		s.loops, s.meter = loops, meterFor(s.pool, up, s.quiet)
 		s.log.Info("routing", "servers", len(t.Servers), "distribution", p.Distribution, "digest", t.digest(), "loops", loops)
 	}
 	return err
@@ -378,16 +382,16 @@ func (s *server) reload(ctx context.Context) error {
 		return err
 	}
 	if s.members != nil {
-		s.members.reload(ctx, &cfg.Pool, s.router)
+		s.members.reload(ctx, &cfg.Pool, s.pool)
 	} else {
-		t, err := cfg.Pool.fixedTable(s.router.Table())
+		t, err := cfg.Pool.fixedTable(s.pool.Table())
 		if err != nil {
 			s.log.Error("reload refused", "err", err)
 			return err
 		}
-		s.router.SetTable(&t.Table)
+		s.pool.SetTable(&t.Table)
 		s.fixed.Store(t)
 	}
-	s.log.Info("reloaded", "servers", len(s.router.Table().Servers), "distribution", cfg.Pool.Distribution)
+	s.log.Info("reloaded", "servers", len(s.pool.Table().Servers), "distribution", cfg.Pool.Distribution)
 	return nil
 }

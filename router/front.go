@@ -1,0 +1,133 @@
+package router
+
+import (
+	"time"
+
+	"cacherouter/memproto"
+	"cacherouter/reactor"
+)
+
+// front is a router's share of one loop: its clients, a worker of each pool, and the scratch
+// space of the request at hand. Everything runs on the loop's goroutine.
+type front struct {
+	r         *Router
+	loop      *reactor.Loop
+	workers   []*worker // by pool
+	sessions  map[*session]struct{}
+	parser    memproto.Parser
+	req       memproto.Request       // the one being dispatched
+	frame     memproto.BinaryRequest // the same of a client of the binary protocol
+	told      memproto.BinaryCall    // what it is answered by the router itself
+	head      []byte                 // the answer at hand in binary
+	keyBuf    [memproto.MaxKey + 8]byte
+	scratch   []byte // the request at hand in the form a server gets
+	line      []byte // a line of our own
+	asked     []byte // what a flight asks
+	formed    []byte // a reply made of another
+	said      []byte // what the router says for a server
+	capped    []byte // a request whose life was bounded
+	requests  stock[request]
+	detours   stock[detour]
+	straight  detour // of requests that have none
+	gathers   stock[gather]
+	parts     stock[part]
+	refills   stock[refill]
+	cleanings stock[cleaning]
+	drained   func() // set when draining
+	sweeper   reactor.Timer
+	laggard   reactor.Timer
+	waiting   int // requests of all clients that are not answered yet
+	stats     Stats
+}
+
+func newFront(r *Router, l *reactor.Loop) *front {
+	f := &front{
+		r:        r,
+		loop:     l,
+		sessions: make(map[*session]struct{}),
+		parser:   memproto.Parser{MaxLine: r.cfg.MaxLine},
+		stats:    Stats{Requests: make([]uint64, memproto.NumVerbs)},
+	}
+	for _, p := range r.pools {
+		f.parser.MaxValue = max(f.parser.MaxValue, p.cfg.MaxValue)
+	}
+	return f
+}
+
+// begin lets the loop call the front, when it has all its workers.
+func (f *front) begin() {
+	for _, w := range f.workers {
+		if w.p.cfg.Membership != nil {
+			f.laggard.Func = f.tellLag
+			f.loop.Post(f.tellLag)
+			break
+		}
+	}
+	f.loop.OnTurn(f.turned)
+}
+
+// turned is called at the end of each turn of the loop, before anything leaves.
+func (f *front) turned() {
+	f.loop.Expect(f.waiting)
+	for _, w := range f.workers {
+		w.turned()
+	}
+}
+
+// stock keeps values of one type for reuse on a loop.
+type stock[T any] struct{ free []*T }
+
+func (s *stock[T]) take() *T {
+	if n := len(s.free); n > 0 {
+		v := s.free[n-1]
+		s.free = s.free[:n-1]
+		return v
+	}
+	return new(T)
+}
+
+// top returns what take will return, nil if that is not yet known.
+func (s *stock[T]) top() *T {
+	if n := len(s.free); n > 0 {
+		return s.free[n-1]
+	}
+	return nil
+}
+
+const stockMax = 4096
+
+func (s *stock[T]) give(v *T) {
+	if len(s.free) < stockMax {
+		s.free = append(s.free, v)
+	}
+}
+
+// tellLag tells how busy the loop is, now and then.
+func (f *front) tellLag() {
+	longest := f.loop.Longest()
+	for _, w := range f.workers {
+		w.tellLag(longest)
+	}
+	f.loop.Set(&f.laggard, f.loop.Now().Add(lagEvery))
+}
+
+const lagEvery = 250 * time.Millisecond
+
+// drain closes every client as soon as it is owed nothing, and calls done after the
+// last one.
+func (f *front) drain(done func()) {
+	f.drained = done
+	for s := range f.sessions {
+		s.settle()
+	}
+	f.gone(nil)
+}
+
+// gone forgets a client.
+func (f *front) gone(s *session) {
+	delete(f.sessions, s)
+	if f.drained != nil && len(f.sessions) == 0 {
+		f.drained()
+		f.drained = nil
+	}
+}

@@ -1,0 +1,221 @@
+package router
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cacherouter/coalesce"
+	"cacherouter/epoch"
+	"cacherouter/hotkey"
+	"cacherouter/reactor"
+	"cacherouter/refresh"
+)
+
+// PoolConfig is a set of servers, and what is done so that they serve well. Zero values
+// stand for the defaults.
+type PoolConfig struct {
+	// Name tells the pool from others in what is shown of it.
+	Name string
+	// Table is the first table.
+	Table *Table
+	// Membership hears of the servers; nil means that nobody wants to.
+	Membership Membership
+	// Coalesce lets gets of one key share a request; nil means that each goes by itself.
+	Coalesce *coalesce.Config
+	// HotKeys counts keys and finds those that are hot; nil means that nobody does.
+	HotKeys *hotkey.Config
+	// Near is the near cache of each loop, for hot keys; nil means none. Its Epochs are
+	// filled in. It needs Coalesce and HotKeys, as do Lease and Refresh the former.
+	Near *hotkey.NearConfig
+	// Limit bounds the rate of each hot key; nil means no bound.
+	Limit *hotkey.LimitConfig
+	// Lease lets one client at a time fill a missing key, while the others wait for up to
+	// LeasePatience; nil means that everybody is shown the miss.
+	Lease *coalesce.LeaseConfig
+	// LeasePatience is how long a client may have gets parked; 0 means DefaultPatience.
+	LeasePatience time.Duration
+	// Refresh lets one client renew an item that nears its end. The zero value does not.
+	Refresh refresh.Config
+	// OnWritten is told the hashes of hot keys that were written, so that other routers can
+	// forget them; see [Pool.Forget]. It is called on a goroutine of its own. Nil means
+	// that nobody wants to know.
+	OnWritten func(hashes []uint64)
+	// FailoverTTL bounds the time to live of what is written in place of a server that is
+	// away; 0 means DefaultFailoverTTL.
+	FailoverTTL time.Duration
+	// AnswerEarly answers a write to a pool with copies when the home has done it, and not
+	// when all copies are the same. Reads go to the home until they are.
+	AnswerEarly bool
+	// FlushAll lets clients flush all servers.
+	FlushAll bool
+	// MissOnFailure answers a get whose server fails with a miss, not an error.
+	MissOnFailure bool
+	// Timeout is how long a server may take to answer; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// ConnectTimeout is how long connecting to a server may take; 0 means DefaultTimeout.
+	ConnectTimeout time.Duration
+	// MaxValue is the longest value taken from a client, in bytes; 0 means
+	// DefaultMaxValue.
+	MaxValue int
+	// BulkSize is the size in bytes from which a request or value travels on a server's
+	// second connection; 0 means DefaultBulkSize.
+	BulkSize int
+	// Dial opens connections to servers; nil means plain ones.
+	Dial reactor.Dialer
+	// User and Password are said first to each server, if User is not empty.
+	User, Password string
+}
+
+// Defaults and limits of a pool.
+const (
+	DefaultTimeout  = time.Second
+	DefaultMaxValue = 128 << 20
+	DefaultBulkSize = 32 << 10
+	// DefaultPatience is how long a client may have gets parked.
+	DefaultPatience = time.Second
+	// DefaultFailoverTTL is how long what is written elsewhere lives at most.
+	DefaultFailoverTTL = time.Minute
+
+	// maxQueue bounds what may wait to be sent to a server on one connection, in bytes.
+	maxQueue = 256 << 20
+)
+
+func (c PoolConfig) withDefaults() PoolConfig {
+	for _, d := range []*time.Duration{&c.Timeout, &c.ConnectTimeout} {
+		if *d == 0 {
+			*d = DefaultTimeout
+		}
+	}
+	if c.LeasePatience == 0 {
+		c.LeasePatience = DefaultPatience
+	}
+	if c.FailoverTTL == 0 {
+		c.FailoverTTL = DefaultFailoverTTL
+	}
+	if c.MaxValue == 0 {
+		c.MaxValue = DefaultMaxValue
+	}
+	if c.BulkSize == 0 {
+		c.BulkSize = DefaultBulkSize
+	}
+	return c
+}
+
+// Pool is a pool of a router, as all its loops share it. Any goroutine may use it.
+type Pool struct {
+	r       *Router
+	cfg     PoolConfig
+	workers []*worker // one of each loop
+
+	epochs  *epoch.Table
+	copies  *copyMarks
+	heat    *heat           // nil if keys are not counted
+	limiter *hotkey.Limiter // nil if there is no limit
+	leases  *leases         // nil if misses are shown to all
+	rumours rumours
+	version atomic.Uint64 // of the table
+
+	mu        sync.Mutex
+	table     *Table                 // guarded by mu
+	standings map[identity]*standing // guarded by mu
+}
+
+// newPool returns a pool without workers.
+func newPool(r *Router, c PoolConfig) (*Pool, error) {
+	if c.Table == nil || len(c.Table.Servers) == 0 {
+		return nil, errors.New("cannot route without servers")
+	}
+	p := &Pool{r: r, cfg: c.withDefaults(), epochs: epoch.New(0), copies: newCopyMarks()}
+	p.rumours.some = make(chan struct{}, 1)
+	return p, nil
+}
+
+// Name returns the pool's name.
+func (p *Pool) Name() string { return p.cfg.Name }
+
+// addRemedies makes what spares servers hot and missing keys.
+func (p *Pool) addRemedies() (err error) {
+	c := &p.cfg
+	if c.HotKeys != nil {
+		if p.heat, err = newHeat(*c.HotKeys, p.workers); err != nil {
+			return err
+		}
+	}
+	if c.Limit != nil {
+		if p.limiter, err = hotkey.NewLimiter(*c.Limit); err != nil {
+			return err
+		}
+	}
+	if c.Coalesce == nil && (c.Lease != nil || c.Near != nil || c.Refresh.Before > 0) || c.HotKeys == nil && (c.Near != nil || c.Limit != nil) {
+		return errors.New("cannot keep, lease or renew items of gets that share nothing, nor keep or limit hot ones that nobody counts")
+	}
+	if c.Refresh.Vivify > 0 && c.Lease == nil {
+		return errors.New("cannot hold back misses through all routers without leases")
+	}
+	if c.Lease != nil {
+		l, err := coalesce.NewLeases[*request](*c.Lease)
+		if err != nil {
+			return err
+		}
+		p.leases = &leases{l, c.LeasePatience}
+		w := p.workers[0]
+		w.leaser.Func = w.expireLeases
+		w.loop.Post(w.expireLeases)
+	}
+	if err = c.Refresh.Validate(); err != nil {
+		return err
+	}
+	if c.Near == nil {
+		return nil
+	}
+	near := *c.Near
+	near.Epochs = p.epochs
+	for _, w := range p.workers {
+		if w.near, err = hotkey.NewNear(near); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetTable replaces the table. Servers that stay keep their connections; one that is
+// gone first answers what it was asked. Requests that come later are placed by t.
+func (p *Pool) SetTable(t *Table) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.table = t
+	if p.heat != nil {
+		p.heat.collector.SetServers(len(t.Servers))
+	}
+	standings := make(map[identity]*standing)
+	for i := range t.Servers {
+		id := t.Servers[i].identity()
+		standings[id] = p.standings[id]
+		if standings[id] == nil {
+			standings[id] = new(standing)
+		}
+	}
+	p.standings = standings
+	// First the number and then the table: a write that ends in between looks once too
+	// often whether it went where it should.
+	version := p.version.Add(1)
+	for _, w := range p.workers {
+		w.loop.Post(func() { w.adopt(t, version, standings) })
+	}
+}
+
+// copyMargin is how much longer than its time to live a copy may be there: it may have
+// been stored as late as a call may end, and memcached counts in seconds.
+func (p *Pool) copyMargin() time.Duration { return 2*p.cfg.Timeout + 2*time.Second }
+
+// copyLife is how long after it was made a copy may be there at most.
+func (p *Pool) copyLife() time.Duration { return copyTTL*time.Second + p.copyMargin() }
+
+// Table returns the table in force.
+func (p *Pool) Table() *Table {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.table
+}
