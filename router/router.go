@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,8 +127,11 @@ func New(c Config) (*Router, error) {
 	r := &Router{cfg: c, started: time.Now()}
 	for _, pc := range c.Pools {
 		p, err := newPool(r, pc)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case r.pool(pc.Name) >= 0:
+			return nil, fmt.Errorf("two pools are named %q", pc.Name)
 		}
 		r.pools = append(r.pools, p)
 	}
@@ -167,6 +171,11 @@ func (r *Router) addLoop() error {
 	r.loops, r.fronts = append(r.loops, l), append(r.fronts, f)
 	f.begin()
 	return nil
+}
+
+// pool returns the index of a pool, -1 if there is none of the name.
+func (r *Router) pool(name string) int {
+	return slices.IndexFunc(r.pools, func(p *Pool) bool { return p.cfg.Name == name })
 }
 
 // Pools returns the pools, in the order of the configuration.
