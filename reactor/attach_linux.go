@@ -127,6 +127,7 @@ func (a *acceptor) start() (stop func()) {
 func (a *acceptor) close(p *epoll) {
 	a.loops[0].Stop(&a.retry)
 	delete(p.accepts, a.fd)
+	p.forget(a.fd)
 	unix.Close(a.fd)
 }
 

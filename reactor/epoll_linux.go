@@ -73,6 +73,12 @@ func (p *epoll) remove(fd int) {
 	}
 }
 
+// forget ends a registration that closing the descriptor would not end, as another process
+// may have the socket too.
+func (p *epoll) forget(fd int) {
+	unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil)
+}
+
 func (p *epoll) poll(_ *Loop, d time.Duration) (int, error) {
 	n, err := p.collect(d)
 	if err != nil {

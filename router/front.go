@@ -33,7 +33,8 @@ type front struct {
 	parts     stock[part]
 	refills   stock[refill]
 	cleanings stock[cleaning]
-	drained   func() // set when draining
+	drained   func()       // set when draining
+	take      func(Client) // set when clients move elsewhere
 	sweeper   reactor.Timer
 	laggard   reactor.Timer
 	waiting   int // requests of all clients that are not answered yet
@@ -112,16 +113,6 @@ func (f *front) tellLag() {
 }
 
 const lagEvery = 250 * time.Millisecond
-
-// drain closes every client as soon as it is owed nothing, and calls done after the
-// last one.
-func (f *front) drain(done func()) {
-	f.drained = done
-	for s := range f.sessions {
-		s.settle()
-	}
-	f.gone(nil)
-}
 
 // gone forgets a client.
 func (f *front) gone(s *session) {

@@ -60,6 +60,9 @@ type Config struct {
 
 // Listen says who may come in by a listener. The zero value lets everybody in.
 type Listen struct {
+	// Name tells the listeners apart for clients that move here from another process; see
+	// [Router.Adopt].
+	Name string
 	// Passwords, if not nil, must approve of a client before it is served.
 	Passwords Passwords
 	// TLS makes clients speak TLS; nil means that they speak plain.
@@ -114,8 +117,9 @@ type Router struct {
 	loops    []*reactor.Loop
 	sessions atomic.Uint64 // so far
 
-	mu    sync.Mutex
-	stops []func() // guarded by mu: one per listener
+	mu        sync.Mutex
+	stops     []func()    // guarded by mu: one per listener
+	entrances []*entrance // guarded by mu: of all listeners there have been
 }
 
 // New returns a router that [Router.Run] sets going.
@@ -198,12 +202,19 @@ func (r *Router) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// entrance is how clients come in by one listener.
+type entrance struct {
+	name      string
+	routes    *routes
+	passwords Passwords
+}
+
 // Serve accepts clients from ln until the router drains or ends.
 func (r *Router) Serve(ln net.Listener, l Listen) error {
-	to := r.routes
+	by := &entrance{l.Name, r.routes, l.Passwords}
 	if len(l.Routes) > 0 {
 		var err error
-		if to, err = newRoutes(l.Routes, r.pools); err != nil {
+		if by.routes, err = newRoutes(l.Routes, r.pools); err != nil {
 			return err
 		}
 	}
@@ -211,22 +222,23 @@ func (r *Router) Serve(ln net.Listener, l Listen) error {
 		Net:     ln,
 		TLS:     l.TLS,
 		Allow:   l.Allow,
-		Handler: func(c *reactor.Conn) reactor.Handler { return r.accept(c, to, l.Passwords) },
+		Handler: func(c *reactor.Conn) reactor.Handler { return r.frontOf(c).newSession(c, by) },
 	}, r.loops)
 	if err != nil {
 		return fmt.Errorf("cannot accept on %s: %w", ln.Addr(), err)
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.stops = append(r.stops, stop)
-	r.mu.Unlock()
+	r.entrances = append(r.entrances, by)
 	return nil
 }
 
-// accept makes the session of a new client, on the goroutine of its loop.
-func (r *Router) accept(c *reactor.Conn, to *routes, p Passwords) reactor.Handler {
+// frontOf returns the front of a connection's loop.
+func (r *Router) frontOf(c *reactor.Conn) *front {
 	for _, f := range r.fronts {
 		if f.loop == c.Loop() {
-			return f.newSession(c, to, p)
+			return f
 		}
 	}
 	panic("bug: connection of a loop that is not ours")
@@ -248,26 +260,5 @@ func (r *Router) StopListening() {
 	r.mu.Unlock()
 	for _, stop := range stops {
 		stop()
-	}
-}
-
-// Drain stops listening and closes each client when it has been answered. It returns
-// when all are gone, or with an error when ctx ends before.
-func (r *Router) Drain(ctx context.Context) error {
-	r.StopListening()
-	var left sync.WaitGroup
-	for _, f := range r.fronts {
-		left.Add(1)
-		if !f.loop.Post(func() { f.drain(left.Done) }) {
-			left.Done()
-		}
-	}
-	done := make(chan struct{})
-	go func() { left.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("cannot drain in time: %w", ctx.Err())
 	}
 }

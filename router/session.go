@@ -22,6 +22,7 @@ type session struct {
 	front      *front
 	only       *worker // of all keys; nil if routes say of which
 	routes     *routes
+	by         *entrance // that it came by
 	conn       *reactor.Conn
 	head, tail *request
 	n          int // requests in the list
@@ -45,16 +46,17 @@ type session struct {
 	parked   int           // requests that have waited for a write, and are not answered yet
 	parkedBy time.Duration // until when they may, on the router's clock
 	ended    bool          // no more requests come: close when all are answered
+	moving   bool          // to another process: nothing more is read
 
 	passwords Passwords // who must approve before anything is served; nil afterwards
 	attempts  int       // to authenticate that failed
 	watch     watch
 }
 
-// newSession serves a new client by routes. With p it must authenticate first.
-func (f *front) newSession(c *reactor.Conn, to *routes, p Passwords) *session {
-	s := &session{front: f, routes: to, conn: c, replySize: firstReply, passwords: p, id: f.r.sessions.Add(1)}
-	if pool, ok := to.alone(); ok {
+// newSession serves a new client. Where there are passwords it must authenticate first.
+func (f *front) newSession(c *reactor.Conn, by *entrance) *session {
+	s := &session{front: f, routes: by.routes, by: by, conn: c, replySize: firstReply, passwords: by.passwords, id: f.r.sessions.Add(1)}
+	if pool, ok := by.routes.alone(); ok {
 		s.only = f.workers[pool]
 	}
 	f.sessions[s] = struct{}{}
@@ -89,12 +91,18 @@ func (s *session) Received(b []byte) int {
 		return len(b)
 	}
 	s.partial = taken < len(b)
+	if s.moving && s.skip == 0 && !s.conn.Paused() { // the end of what was to be dropped
+		s.conn.Pause()
+		s.front.loop.Post(s.settle)
+	}
 	return taken
 }
 
 // ready reports whether the client may have one more request outstanding.
 func (s *session) ready() bool {
 	switch {
+	case s.moving && s.skip == 0:
+		return false
 	case s.n == 0:
 		return s.conn.Buffered() < maxUnread
 	case s.alone || s.fenced || s.n >= s.front.r.cfg.MaxOutstanding:
@@ -212,9 +220,7 @@ func (s *session) settle() {
 	if s.head != nil && s.head.gather != nil {
 		s.head.gather.proceed()
 	}
-	if s.n == 0 && (s.ended || s.front.drained != nil && !s.partial) {
-		s.ended = true
-		s.conn.Finish()
+	if s.n == 0 && (s.ended || s.front.drained != nil) && s.leave() {
 		return
 	}
 	if s.conn.Paused() && s.n <= s.front.r.cfg.MaxOutstanding/2 && s.ready() {

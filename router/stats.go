@@ -46,6 +46,7 @@ type Stats struct {
 	TurnedAway    uint64 // clients beyond the most there may be
 	ClosedIdle    uint64 // clients closed because they asked nothing
 	ClosedSlow    uint64 // clients closed because they took no replies
+	Moved         uint64 // clients that another process serves now
 }
 
 // count counts hits and misses of a whole reply to a retrieval of one key; it reports
@@ -86,6 +87,7 @@ func (st *Stats) add(o *Stats) {
 	st.Torn += o.Torn
 	st.Hangups += o.Hangups
 	st.Clients += o.Clients
+	st.Moved += o.Moved
 	st.ClientErrors += o.ClientErrors
 	st.Redirected += o.Redirected
 	st.FailedOver += o.FailedOver

@@ -1,0 +1,56 @@
+package reactor
+
+import (
+	"net"
+	"os"
+	"syscall"
+)
+
+// Detach takes a connection from its loop, so that another process can go on with it: it
+// returns the socket, and the bytes that have come and were not taken, which are the
+// caller's. The connection is closed then, but for its peer, and its handler is not told. It
+// reports false, and does nothing, if that cannot be done, or not yet: the socket is not a plain
+// one, bytes are still to be sent, or the peer sends no more.
+func (c *Conn) Detach() (f *os.File, rest []byte, ok bool) {
+	s, plain := c.sock.(*fdSocket)
+	if !plain || c.closed || c.finishing || c.ended || c.peerDone || c.Buffered() > 0 {
+		return nil, nil, false
+	}
+	s.poller.forget(s.fd)
+	s.poller.remove(s.fd)
+	c.closed = true
+	rest = c.in
+	c.loop.buffers.give(c.out)
+	c.in, c.out, c.sent = nil, nil, 0
+	delete(c.loop.conns, c)
+	if c.accepted {
+		c.loop.load.Add(-1)
+	}
+	return os.NewFile(uintptr(s.fd), "connection"), rest, true
+}
+
+// Movable reports whether Detach can ever take the connection.
+func (c *Conn) Movable() bool {
+	_, plain := c.sock.(*fdSocket)
+	return plain && !c.closed && !c.finishing
+}
+
+// adopt makes nc, which was accepted once, a connection of l; nil if that fails.
+func (l *Loop) adopt(nc net.Conn, h func(*Conn) Handler) *Conn {
+	p, polls := l.poller.(*epoll)
+	sc, plain := nc.(syscall.Conn)
+	if !polls || !plain {
+		return l.attachStream(nc, true, h)
+	}
+	fd, err := detach(sc)
+	nc.Close()
+	if err != nil {
+		l.load.Add(-1)
+		return nil
+	}
+	c, err := l.attachSocket(&fdSocket{fd: fd, poller: p}, fd, true, h)
+	if err != nil {
+		return nil
+	}
+	return c
+}
