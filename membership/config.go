@@ -80,6 +80,8 @@ type link interface {
 	Refusing() []string
 	SetKeys(keys [][]byte) error
 	SetNote(note string) error
+	Pause() error
+	Resume() error
 	Close(ctx context.Context) error
 }
 

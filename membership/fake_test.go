@@ -155,6 +155,8 @@ func (l *fakeLink) Refusing() []string          { return nil }
 func (l *fakeLink) Members() []gossip.Member    { return nil }
 func (l *fakeLink) SetKeys([][]byte) error      { return nil }
 func (l *fakeLink) SetNote(string) error        { return nil }
+func (l *fakeLink) Pause() error                { return nil }
+func (l *fakeLink) Resume() error               { return nil }
 func (l *fakeLink) Close(context.Context) error { return nil }
 
 func (f *fleet) link(h gossip.Handler) link {

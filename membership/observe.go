@@ -146,6 +146,23 @@ func (c *Cluster) Routers() []gossip.Member {
 	return c.link.Members()
 }
 
+// Pause leaves the other routers, for a process that replaces this one: it can then have this
+// router's name and address. Nothing is decided any more; the last state stays in force.
+func (c *Cluster) Pause() error {
+	if c.link == nil {
+		return nil
+	}
+	return c.link.Pause()
+}
+
+// Resume returns to the other routers after [Cluster.Pause].
+func (c *Cluster) Resume() error {
+	if c.link == nil {
+		return nil
+	}
+	return c.link.Resume()
+}
+
 // SetNote changes what the other routers are told of this one; see [gossip.Config].
 // Without others it does nothing.
 func (c *Cluster) SetNote(note string) error {

@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -111,12 +112,17 @@ const maxWaiting = 256
 type Gossip struct {
 	cfg     Config
 	handler Handler
-	list    *memberList
+	list    atomic.Pointer[memberList] // nil while paused
 	in      chan packet
 	changed chan struct{}
+	again   chan struct{} // to look for others at once
 	joined  chan struct{} // closed when the first attempt to join is over
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
+
+	address string     // that others reach us at
+	bound   string     // as Config.Bind, with the port that was taken
+	pausing sync.Mutex // held while that begins or ends
 
 	mu     sync.Mutex
 	known  map[string]time.Time // guarded by mu: addresses of members, and when last seen
@@ -134,6 +140,7 @@ func Start(c Config, h Handler) (*Gossip, error) {
 	g := &Gossip{
 		cfg: c, handler: h, cancel: cancel,
 		in: make(chan packet, maxWaiting), changed: make(chan struct{}, 1), joined: make(chan struct{}),
+		again: make(chan struct{}, 1),
 		known: map[string]time.Time{}, here: map[string]Member{}, lost: map[string]*lost{},
 	}
 	list, err := newMemberList(c, g)
@@ -141,7 +148,8 @@ func Start(c Config, h Handler) (*Gossip, error) {
 		cancel()
 		return nil, fmt.Errorf("cannot start gossip on %s: %w", c.Bind, err)
 	}
-	g.list = list
+	g.list.Store(list)
+	g.address, g.bound = list.self.Address, bound(c, list.self.Address)
 	g.done.Go(func() { g.receive(ctx) })
 	g.done.Go(func() { g.watch(ctx) })
 	g.done.Go(func() { g.rejoin(ctx) })
@@ -150,7 +158,7 @@ func Start(c Config, h Handler) (*Gossip, error) {
 }
 
 // Address returns the host:port that others reach us at.
-func (g *Gossip) Address() string { return g.list.address() }
+func (g *Gossip) Address() string { return g.address }
 
 // Joined is closed when the first attempt to reach other routers is over, and their states
 // have been given to Merge if there are any.
@@ -158,7 +166,7 @@ func (g *Gossip) Joined() <-chan struct{} { return g.joined }
 
 // Members returns the routers that are there, this one included, sorted by name.
 func (g *Gossip) Members() []Member {
-	m := g.list.members()
+	m := g.list.Load().members()
 	slices.SortFunc(m, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
 	return m
 }
@@ -168,7 +176,7 @@ func (g *Gossip) Stats() Stats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.stats
-	s.Health = g.list.health()
+	s.Health = g.list.Load().health()
 	return s
 }
 
@@ -183,7 +191,7 @@ func (g *Gossip) SendAnnounce(b []byte) { g.send(kindAnnounce, b) }
 
 func (g *Gossip) send(k kind, b []byte) {
 	msg := append([]byte{byte(k)}, b...)
-	n := g.list.send(msg)
+	n := g.list.Load().send(msg)
 	g.mu.Lock()
 	g.stats.Sent += uint64(n)
 	g.stats.BytesSent += uint64(n * len(msg))
@@ -193,18 +201,28 @@ func (g *Gossip) send(k kind, b []byte) {
 // SetKeys changes the keys; see [Config.Keys]. To rotate, add the new key behind the old
 // one at all routers, then put it first, then drop the old one.
 func (g *Gossip) SetKeys(keys [][]byte) error {
-	if err := g.list.setKeys(keys); err != nil {
+	g.pausing.Lock()
+	defer g.pausing.Unlock()
+	if err := g.list.Load().setKeys(keys); err != nil {
 		return fmt.Errorf("cannot change the gossip keys: %w", err)
 	}
+	g.mu.Lock()
+	g.cfg.Keys = keys
+	g.mu.Unlock()
 	return nil
 }
 
 // SetNote changes what others are told beside the name and address. They learn of it
 // within a second or so.
 func (g *Gossip) SetNote(note string) error {
-	if err := g.list.setNote(note); err != nil {
+	g.pausing.Lock()
+	defer g.pausing.Unlock()
+	if err := g.list.Load().setNote(note); err != nil {
 		return fmt.Errorf("cannot change what is told to the others: %w", err)
 	}
+	g.mu.Lock()
+	g.cfg.Note = note
+	g.mu.Unlock()
 	return nil
 }
 
@@ -217,10 +235,7 @@ func (g *Gossip) Close(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() {
 		// Nobody may be left to hear the good-bye; who does not will find out.
-		if err := g.list.leave(time.Second); err != nil {
-			g.cfg.Log.Debug("good-bye not confirmed", "err", err)
-		}
-		err := g.list.shutdown()
+		err := g.Pause()
 		g.done.Wait()
 		ended <- err
 	}()
@@ -245,7 +260,7 @@ func (g *Gossip) close() bool {
 // crash ends without a good-bye, for tests.
 func (g *Gossip) crash() {
 	g.close()
-	g.list.shutdown()
+	g.list.Load().shutdown()
 	g.done.Wait()
 }
 

@@ -20,7 +20,8 @@ import (
 // full states, go by TCP.
 const maxPacket = 1200
 
-// memberList is memberlist as we use it. This file is all that knows it.
+// memberList is memberlist as we use it. This file is all that knows it. Nil is one without
+// members, which sends nothing.
 type memberList struct {
 	ml      *memberlist.Memberlist
 	keyring *memberlist.Keyring // nil without encryption
@@ -101,11 +102,17 @@ func hostPort(s string) (string, int, error) {
 	return host, int(port), nil
 }
 
-func (l *memberList) address() string { return l.self.Address }
-
-func (l *memberList) health() int { return l.ml.GetHealthScore() }
+func (l *memberList) health() int {
+	if l == nil {
+		return 0
+	}
+	return l.ml.GetHealthScore()
+}
 
 func (l *memberList) members() []Member {
+	if l == nil {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []Member
@@ -128,11 +135,21 @@ func (l *memberList) others() []memberlist.Node {
 	return all
 }
 
-func (l *memberList) join(addrs []string) (int, error) { return l.ml.Join(addrs) }
+func (l *memberList) join(addrs []string) (int, error) {
+	if l == nil {
+		return 0, errPaused
+	}
+	return l.ml.Join(addrs)
+}
+
+var errPaused = errors.New("gossip is paused")
 
 // send sends to all other members and returns how many those are. Only long messages can
 // take a while, so they are sent in the background.
 func (l *memberList) send(msg []byte) int {
+	if l == nil {
+		return 0
+	}
 	others := l.others()
 	for i := range others {
 		if len(msg) <= maxPacket {
@@ -146,6 +163,9 @@ func (l *memberList) send(msg []byte) int {
 
 // setKeys makes the keyring hold just these keys.
 func (l *memberList) setKeys(keys [][]byte) error {
+	if l == nil {
+		return errPaused
+	}
 	if l.keyring == nil || len(keys) == 0 {
 		return errors.New("encryption cannot be turned on or off while running")
 	}
@@ -184,6 +204,9 @@ const noteTimeout = 2 * time.Second
 
 // setNote changes the note and tells the others. It waits until one of them has been told.
 func (l *memberList) setNote(note string) error {
+	if l == nil {
+		return errPaused
+	}
 	if len(note) > maxNote {
 		return fmt.Errorf("a note of %d bytes is too long", len(note))
 	}

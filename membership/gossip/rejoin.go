@@ -24,7 +24,7 @@ func (g *Gossip) rejoin(ctx context.Context) {
 			g.tellJoined(ctx)
 		}
 		switch {
-		case len(missing) == 0 || joined || len(g.list.members()) > 1:
+		case len(missing) == 0 || joined || len(g.list.Load().members()) > 1:
 			alone, pause = false, g.cfg.Rejoin
 		case !alone:
 			g.cfg.Log.Warn("no other router answers, starting alone and trying on", "join", g.cfg.Join)
@@ -35,6 +35,7 @@ func (g *Gossip) rejoin(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-g.again:
 		case <-time.After(jitter(pause)):
 		}
 	}
@@ -46,7 +47,7 @@ func (g *Gossip) join(addrs []string) bool {
 		return false
 	}
 	rand.Shuffle(len(addrs), func(i, j int) { addrs[i], addrs[j] = addrs[j], addrs[i] })
-	n, err := g.list.join(addrs[:min(len(addrs), maxTargets)])
+	n, err := g.list.Load().join(addrs[:min(len(addrs), maxTargets)])
 	if n == 0 {
 		g.cfg.Log.Debug("cannot join", "addrs", addrs, "err", err)
 	}
@@ -57,7 +58,7 @@ func (g *Gossip) join(addrs []string) bool {
 // have been members.
 func (g *Gossip) missing(ctx context.Context) []string {
 	here := map[string]bool{g.Address(): true}
-	for _, m := range g.list.members() {
+	for _, m := range g.list.Load().members() {
 		here[m.Address] = true
 	}
 	var all []string
