@@ -10,22 +10,9 @@ import (
 	"net"
 	"os"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// Message is what one process tells the other.
-type Message struct {
-	// Kind says what it is about.
-	Kind string
-	// Head is JSON, at most a few kilobytes; nil for none.
-	Head json.RawMessage
-	// Body is bytes of any number.
-	Body []byte
-	// File goes with the message, nil for none: the receiver gets a descriptor of its own.
-	File *os.File
-}
 
 // Link is the connection between two processes. Any number of goroutines may send; one may
 // receive.
@@ -182,7 +169,7 @@ func fileOf(oob []byte) (*os.File, error) {
 			return nil, os.NewSyscallError("recvmsg", err)
 		}
 		for _, fd := range fds { // there is room for one only
-			syscall.CloseOnExec(fd)
+			unix.CloseOnExec(fd)
 			return os.NewFile(uintptr(fd), "handed over"), nil
 		}
 	}

@@ -41,7 +41,7 @@ func (c *devCmd) Run(s streams) error {
 	}
 	log := slog.New(slog.NewTextHandler(s.err, nil))
 	show := func(at listening) { banner{s.out, cfg, at}.show() }
-	return errors.Join(serve(cfg, load, log, show), stop())
+	return errors.Join(newServer(cfg, load, log, show, "").serve(), stop())
 }
 
 // startServers starts the embedded servers. What stop returns is the errors of closing

@@ -109,6 +109,7 @@ func (l *listenerConfig) prepare(log *slog.Logger) (*listener, error) {
 		return nil, l.fault(err)
 	}
 	out := new(listener)
+	out.opts.Name = l.Address
 	var err error
 	if l.TLS != nil {
 		files := certs.Files{Cert: l.TLS.Cert, Key: l.TLS.Key, CA: l.TLS.ClientCA}
@@ -132,13 +133,13 @@ func (l *listenerConfig) prepare(log *slog.Logger) (*listener, error) {
 	return out, nil
 }
 
-// open opens the listener.
-func (l *listenerConfig) open(log *slog.Logger) (*listener, error) {
+// open opens the listener, its socket by listen.
+func (l *listenerConfig) open(log *slog.Logger, listen func(network, address string) (net.Listener, error)) (*listener, error) {
 	out, err := l.prepare(log)
 	if err != nil {
 		return nil, err
 	}
-	if out.ln, err = net.Listen(reactor.SplitAddress(l.Address)); err != nil {
+	if out.ln, err = listen(reactor.SplitAddress(l.Address)); err != nil {
 		return nil, fmt.Errorf("cannot listen for clients: %w", err)
 	}
 	return out, nil

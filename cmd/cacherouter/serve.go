@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"cacherouter/admin"
+	"cacherouter/handoff"
 	"cacherouter/hotkey"
 	"cacherouter/meter"
 	"cacherouter/reactor"
@@ -79,7 +80,7 @@ func (c *serveCmd) Run(s streams) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(s.err, nil))
-	return serve(cfg, c.load, log, nil)
+	return newServer(cfg, c.load, log, nil, programPath()).serve()
 }
 
 // server is a router with the world around it.
@@ -100,6 +101,9 @@ type server struct {
 	admin   *admin.Server
 	ready   func(listening) // may be nil
 	hints   hints
+	program string // that may take this process's place; empty if none may
+	sockets handoff.Sockets
+	before  *predecessor // nil if this process takes nobody's place
 
 	reloading sync.Mutex // held by a reload, as a signal and a request may ask at once
 }
@@ -110,17 +114,24 @@ type listening struct {
 	admin   net.Addr // nil if there is none
 }
 
-// serve runs a router until SIGTERM or SIGINT, and reloads it on SIGHUP. If ready is not
-// nil it is called once, when the router listens.
-func serve(cfg config, load func() (config, error), log *slog.Logger, ready func(listening)) error {
-	raiseDescriptorLimit(log)
+// newServer returns a server that is still to be started. If ready is not nil it is called once,
+// when the router listens. Program is what may take its place; empty means that nothing may.
+func newServer(cfg config, load func() (config, error), log *slog.Logger, ready func(listening), program string) *server {
 	history := admin.NewHistory()
-	s := &server{cfg: cfg, load: load, log: history.Logger(log), quiet: log, history: history, ready: ready}
+	s := &server{cfg: cfg, load: load, log: history.Logger(log), quiet: log, history: history, ready: ready, program: program}
 	s.hints.name, s.hints.started = cfg.routerName(), time.Now()
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	defer signal.Stop(signals)
+	return s
+}
 
+// serve runs the router until SIGTERM or SIGINT, and reloads it on SIGHUP.
+func (s *server) serve() error {
+	raiseDescriptorLimit(s.quiet)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, upgradeSignal)
+	defer signal.Stop(signals)
+	if err := s.succession(); err != nil {
+		return err
+	}
 	if ended, err := s.start(); ended || err != nil {
 		return err
 	}
@@ -161,6 +172,9 @@ func (s *server) start() (ended bool, err error) {
 		}
 		s.fixed.Store(t)
 	} else {
+		if err := s.release(); err != nil {
+			return false, err
+		}
 		if s.members, err = startMembers(ctx, &s.cfg, up, s.hints.heard, s.log); err != nil {
 			return ctx.Err() != nil, err
 		}
@@ -277,7 +291,7 @@ func (s *server) onWritten() func([]uint64) {
 func (s *server) listen(ctx context.Context, g *errgroup.Group) error {
 	var at listening
 	if s.cfg.Admin != "" {
-		ln, err := net.Listen(reactor.SplitAddress(s.cfg.Admin))
+		ln, err := s.sockets.Listen(reactor.SplitAddress(s.cfg.Admin))
 		if err != nil {
 			return fmt.Errorf("cannot listen for admin: %w", err)
 		}
@@ -291,7 +305,7 @@ func (s *server) listen(ctx context.Context, g *errgroup.Group) error {
 		s.quiet.Info("admin listening", "addr", at.admin.String())
 	}
 	for i := range s.cfg.Listen {
-		l, err := s.cfg.Listen[i].open(s.quiet)
+		l, err := s.cfg.Listen[i].open(s.quiet, s.sockets.Listen)
 		if err == nil {
 			err = s.router.Serve(l.ln, l.opts)
 		}
@@ -302,9 +316,16 @@ func (s *server) listen(ctx context.Context, g *errgroup.Group) error {
 		at.clients = append(at.clients, a)
 		s.quiet.Info("listening", "network", a.Network(), "addr", a.String(), "tls", l.opts.TLS != nil)
 	}
+	for _, addr := range s.sockets.Unused() {
+		s.log.Warn("a socket that was handed over is not in the configuration", "addr", addr)
+	}
 	if s.admin != nil {
 		s.admin.SetReady(true)
 	}
+	if s.before != nil {
+		g.Go(func() error { s.adopt(); return nil })
+	}
+	notify(s.quiet)
 	if s.ready != nil {
 		s.ready(at)
 	}
@@ -318,24 +339,45 @@ func (s *server) closeAdmin() error {
 	return s.admin.Close()
 }
 
-// obey follows signals until one says to stop, and then drains. Reloads run in g, as they
-// may take a while.
+// obey follows signals until one says to stop, and then drains, or until another process has
+// taken this one's place. Reloads and upgrades run in g, as they may take a while.
 func (s *server) obey(ctx context.Context, g *errgroup.Group, signals <-chan os.Signal) {
+	replaced := make(chan *handoff.Link, 1)
+	upgrading := false
 	for {
 		select {
 		case <-ctx.Done():
 			s.closeAdmin()
 			return
-		case sig := <-signals:
-			if sig == syscall.SIGHUP {
-				g.Go(func() error { s.reload(ctx); return nil })
-				continue
+		case link := <-replaced:
+			if upgrading = false; link != nil {
+				s.retreat(ctx, link)
+				return
 			}
-			s.log.Info("draining", "signal", sig.String())
-			s.drain(ctx, signals)
-			return
+		case sig := <-signals:
+			switch {
+			case sig == syscall.SIGHUP:
+				g.Go(func() error { s.reload(ctx); return nil })
+			case sig == upgradeSignal && upgrading:
+			case sig == upgradeSignal:
+				upgrading = true
+				g.Go(func() error { replaced <- s.upgrade(ctx); return nil })
+			default:
+				s.log.Info("draining", "signal", sig.String())
+				s.drain(ctx, signals)
+				return
+			}
 		}
 	}
+}
+
+// upgrade returns the link to the process that has taken over; nil if none has, which is logged.
+func (s *server) upgrade(ctx context.Context) *handoff.Link {
+	link, err := s.succeed(ctx)
+	if err != nil {
+		s.log.Error("upgrade failed, this process goes on", "err", err)
+	}
+	return link
 }
 
 // drain lets load balancers see that this router leaves, then closes the listeners and

@@ -1,0 +1,149 @@
+//go:build linux
+
+package e2e
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"cacherouter/internal/memcachedtest"
+)
+
+var upgrades = flag.Int("upgrades", 4, "how often a router is replaced under load")
+
+// lineage is a router process and those that have taken its place.
+type lineage struct {
+	*router
+	pid, generations int
+}
+
+// startLineage starts a router by a program of its own, which a test may replace.
+func startLineage(t *testing.T, config string) *lineage {
+	t.Helper()
+	binary, err := raceBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "cacherouter")
+	if err := os.Link(binary, program); err != nil {
+		t.Fatal(err)
+	}
+	r := startServe(t, func() (string, error) { return program, nil }, "--listen", "127.0.0.1:0", "--config", config)
+	l := &lineage{r, r.cmd.Process.Pid, 0}
+	t.Cleanup(func() { l.signalLast(syscall.SIGTERM) })
+	return l
+}
+
+// signalLast sends a signal to the process that serves now.
+func (l *lineage) signalLast(sig syscall.Signal) {
+	if err := syscall.Kill(l.pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		l.tb.Errorf("cannot send %v to process %d: %v", sig, l.pid, err)
+	}
+}
+
+// upgrade has the process replaced, and returns when the old one is gone.
+func (l *lineage) upgrade() {
+	l.tb.Helper()
+	l.signalLast(syscall.SIGUSR2)
+	l.generations++
+	started := regexp.MustCompile(`msg="a new process is to take over" pid=(\d+)`)
+	waitFor(l.tb, fmt.Sprintf("upgrade %d", l.generations), func() error {
+		log := l.log.String()
+		if n := strings.Count(log, "msg=replaced"); n < l.generations {
+			return fmt.Errorf("%d so far: %s", n, log[max(0, len(log)-2000):])
+		}
+		if n := strings.Count(log, `msg="clients taken over from the old process"`); n < l.generations {
+			return fmt.Errorf("clients were taken over %d times so far", n)
+		}
+		all := started.FindAllStringSubmatch(log, -1)
+		l.pid, _ = strconv.Atoi(all[len(all)-1][1])
+		return nil
+	})
+}
+
+// TestUpgradeUnderLoad replaces a router over and over while clients work, which keep their connections: no request
+// may fail. Another router sees that it goes and comes.
+func TestUpgradeUnderLoad(t *testing.T) {
+	backends := memcachedtest.Addrs(memcachedtest.StartN(t, 3))
+	gossip, other := memcachedtest.Reserve(t), memcachedtest.Reserve(t)
+	config := func(name, bind, join string) string {
+		path := filepath.Join(t.TempDir(), name+".yaml")
+		text := fmt.Sprintf("name: %s\ngossip: {bind: %q, join: [%q]}\npool:\n  timeout: 15s\n  connect_timeout: 15s\n  servers: [%s]\n",
+			name, bind, join, strings.Join(backends, ", "))
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	r := startLineage(t, config("first", gossip, other))
+	second := startServe(t, raceBinary, "--listen", "127.0.0.1:0", "--config", config("second", other, gossip))
+	second.waitLog(`msg="router joined" router=first`)
+	l := startLoad(t, r.addr, 6)
+	for range *upgrades {
+		l.progress(300)
+		r.upgrade()
+	}
+	l.progress(300)
+	if done, failed := l.finish(); failed != 0 {
+		t.Errorf("%d requests failed in %d upgrades, %d went well", failed, *upgrades, done)
+	}
+	log := r.log.String()
+	if strings.Contains(log, "lost") {
+		t.Errorf("clients were lost:\n%s", log)
+	}
+	if n := strings.Count(log, "clients=6"); n != 2**upgrades { // each process says so of those it gives, or takes
+		t.Errorf("%d times all 6 clients moved, want %d:\n%s", n, 2**upgrades, log)
+	}
+	waitFor(t, "the other router to see the last one", func() error {
+		if joined := strings.Count(second.log.String(), `msg="router joined" router=first`); joined < 2 {
+			return fmt.Errorf("it has joined %d times", joined)
+		}
+		return nil
+	})
+}
+
+// TestFailedUpgradeChangesNothing: a new process that cannot start, or whose configuration is bad, leaves the old one
+// as it was.
+func TestFailedUpgradeChangesNothing(t *testing.T) {
+	server := memcachedtest.Start(t)
+	path := configFile(t, []string{server.Addr()}, "timeout: 15s", "connect_timeout: 15s")
+	r := startLineage(t, path)
+	c := connect(t, r.addr)
+	c.mustSet(t, "k", "v")
+	failed := func(n int) {
+		t.Helper()
+		r.signalLast(syscall.SIGUSR2)
+		waitFor(t, "the failure", func() error {
+			if got := strings.Count(r.log.String(), `msg="upgrade failed, this process goes on"`); got < n {
+				return fmt.Errorf("%d failures so far", got)
+			}
+			return nil
+		})
+		c.mustGet(t, "k", "v")
+		connect(t, r.addr).mustGet(t, "k", "v")
+	}
+	if err := os.WriteFile(path, []byte("nosuchfield: 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	failed(1)
+	program := r.cmd.Path
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	failed(2)
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	failed(3)
+	if log := r.log.String(); !strings.Contains(log, "exit status 3") || !strings.Contains(log, "nosuchfield") {
+		t.Errorf("the log does not say why:\n%s", log)
+	}
+}
