@@ -6,7 +6,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -54,6 +56,7 @@ func (l *lineage) upgrade() {
 	l.tb.Helper()
 	l.signalLast(syscall.SIGUSR2)
 	l.generations++
+	old := l.pid
 	started := regexp.MustCompile(`msg="a new process is to take over" pid=(\d+)`)
 	waitFor(l.tb, fmt.Sprintf("upgrade %d", l.generations), func() error {
 		log := l.log.String()
@@ -67,6 +70,16 @@ func (l *lineage) upgrade() {
 		l.pid, _ = strconv.Atoi(all[len(all)-1][1])
 		return nil
 	})
+	waitFor(l.tb, "the old process to end", func() error { return ended(old) })
+}
+
+// ended reports whether a process is gone, or waits only for its parent to hear of that.
+func ended(pid int) error {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err == nil && !strings.Contains(string(stat), ") Z ") {
+		return fmt.Errorf("process %d: %s", pid, stat)
+	}
+	return nil
 }
 
 // TestUpgradeUnderLoad replaces a router over and over while clients work, which keep their connections: no request
@@ -146,4 +159,37 @@ func TestFailedUpgradeChangesNothing(t *testing.T) {
 	if log := r.log.String(); !strings.Contains(log, "exit status 3") || !strings.Contains(log, "nosuchfield") {
 		t.Errorf("the log does not say why:\n%s", log)
 	}
+}
+
+// TestSocketActivation: what systemd listens on is served, also by who connected before there was a router, and after
+// an upgrade.
+func TestSocketActivation(t *testing.T) {
+	server := memcachedtest.Start(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	f, err := ln.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	defer f.Close()
+	early := connect(t, addr)
+	program, err := raceBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Systemd says for which process the sockets are; so does a shell that becomes it.
+	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"`, "sh", program, "serve", "--admin", "127.0.0.1:0",
+		"--listen", addr, "--config", configFile(t, []string{server.Addr()}))
+	cmd.ExtraFiles = []*os.File{f}
+	r := serve(t, cmd)
+	l := &lineage{r, r.cmd.Process.Pid, 0}
+	t.Cleanup(func() { l.signalLast(syscall.SIGTERM) })
+	early.mustSet(t, "k", "v")
+	l.upgrade()
+	early.mustGet(t, "k", "v")
+	connect(t, addr).mustGet(t, "k", "v")
 }

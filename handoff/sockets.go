@@ -29,6 +29,9 @@ type socket struct {
 // that it listens on, and says that whoever gave it keeps it, as systemd does. The file is
 // the sockets' from then on.
 func (s *Sockets) Give(network, address string, f *os.File) error {
+	if f == nil {
+		return fmt.Errorf("there is no descriptor for %s", address)
+	}
 	ln, err := net.FileListener(f)
 	if err != nil {
 		f.Close()

@@ -323,7 +323,9 @@ func (g *Gossip) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-g.changed:
-			g.compare(g.Members())
+			if g.list.Load() != nil { // those whom this one leaves are not gone
+				g.compare(g.Members())
+			}
 		}
 	}
 }
@@ -340,7 +342,7 @@ func (g *Gossip) compare(now []Member) {
 		}
 	}
 	for name, m := range g.here {
-		if _, ok := here[name]; !ok {
+		if _, ok := here[name]; !ok && name != g.cfg.Name {
 			g.cfg.Log.Warn("router gone", "router", name, "addr", m.Address)
 		}
 	}
