@@ -144,7 +144,9 @@ func TestSocketsKeepTheirQueue(t *testing.T) {
 		}
 		defer client.Close()
 		a, b := pair(t)
-		err = old.Each(func(network, address string, f *os.File) error { return a.Send(Message{Kind: network, Body: []byte(address), File: f}) })
+		err = old.Each(func(network, address string, f *os.File) error {
+			return a.Send(Message{Kind: network, Body: []byte(address), File: f})
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
