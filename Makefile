@@ -7,7 +7,7 @@ OPS ?= 1000000
 STATICCHECK ?= $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 30s
 
-.PHONY: help run build test test-deps lint fmt fuzz coherence bench bench-peers bench-protocols scenarios scenarios-long lab bound-long clean
+.PHONY: help run build test test-deps lint fmt fuzz coherence bench bench-peers bench-protocols scenarios scenarios-long lab bound-long release clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -64,5 +64,8 @@ lab: ## experiments in virtual time, compared with their sources and with what t
 bound-long: ## place 10^8 requests from eight goroutines under the race detector
 	$(GO) test -race ./bounded -run UnderContention -count=1 -v -timeout 4h -picks 100000000
 
-clean: ## remove what build made
-	rm -rf bin
+release: ## make binaries, Debian packages, a list of parts and checksums of VERSION in dist/
+	scripts/release.sh $(VERSION)
+
+clean: ## remove what build and release made
+	rm -rf bin dist

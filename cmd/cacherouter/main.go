@@ -20,6 +20,8 @@ type cli struct {
 	Import importCmd `cmd:"" help:"Print our configuration for a nutcracker (twemproxy) configuration."`
 	Plan   planCmd   `cmd:"" help:"Say which share of the keys a change of servers would move."`
 	Where  whereCmd  `cmd:"" help:"Say which server each key lives on, and which comes next."`
+
+	Version versionCmd `cmd:"" help:"Say which version this is."`
 }
 
 func main() {

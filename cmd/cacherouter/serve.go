@@ -125,6 +125,7 @@ func newServer(cfg config, load func() (config, error), log *slog.Logger, ready 
 
 // serve runs the router until SIGTERM or SIGINT, and reloads it on SIGHUP.
 func (s *server) serve() error {
+	s.quiet.Info("starting", "version", versionLine(), "pid", os.Getpid())
 	raiseDescriptorLimit(s.quiet)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, upgradeSignal)
