@@ -38,6 +38,10 @@ func (t *Table[W]) Len() int { return t.flights.n }
 // Has reports whether a get of a key would find a flight, to join it or to wait for it.
 func (t *Table[W]) Has(hash uint64, key []byte) bool { return t.flights.find(hash, key) != nil }
 
+// Prefetch says that flights of a key's hash will soon be looked for, or one be over, so that
+// the memory comes while the caller does something else.
+func (t *Table[W]) Prefetch(hash uint64) { t.flights.prefetch(hash) }
+
 // Waits reports whether there are gets for Expire to look at.
 func (t *Table[W]) Waits() bool { return t.late.newer != &t.late }
 

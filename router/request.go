@@ -193,6 +193,9 @@ func (q *request) about(key []byte, coded bool, v memproto.Verb, k memproto.Kind
 // of is about for a key that was counted.
 func (q *request) of(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
 	q.hash = q.w.table.KeyHash(key)
+	if f := q.w.flights; f != nil {
+		f.Prefetch(q.hash)
+	}
 	q.coded, q.verb, q.sent, q.kind = coded, v, v, k
 	q.key = append(q.key[:0], key...)
 	q.call.Owner = q
@@ -245,6 +248,9 @@ func (s *session) forget(r *memproto.Request) {
 
 // Replied takes a server's reply.
 func (q *request) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
+	if q.flight != nil {
+		q.w.flights.Prefetch(q.hash)
+	}
 	q.w.unload(&q.charge, false)
 	if u.Fault {
 		q.w.stats.Faulty++

@@ -11,6 +11,7 @@ import (
 	"cacherouter/loadtest/caller"
 	"cacherouter/loadtest/fleet"
 	"cacherouter/loadtest/load"
+	"cacherouter/loadtest/toll"
 )
 
 // The load of hot: half of all requests are for one key, the others are for so many that chance
@@ -63,7 +64,16 @@ func hot(s *stage) error {
 		s.row("- few writes", "%s", h.few)
 		found[r.name] = h
 	}
+	var bounded [2]spread
+	for i, r := range []remedy{direct, near} {
+		var err error
+		if bounded[i], err = s.tolled(r, hotMeasured); err != nil {
+			return fmt.Errorf("with %s before servers of %d requests a second: %w", r.name, tolledRate, err)
+		}
+		s.row(fmt.Sprintf("%s, servers of %d requests/s", r.name, tolledRate), "%s", bounded[i])
+	}
 	s.judgeHot(found)
+	s.ratioAtLeast("requests a second with the near cache, to direct, where servers are the limit", bounded[1].rate/bounded[0].rate, 2)
 	return nil
 }
 
@@ -73,7 +83,7 @@ func (s *stage) judgeHot(found map[string]heated) {
 	s.ratioAtLeast("fullest server to the mean, direct", found[direct.name].few.peak(), 4)
 	s.ratioAtMost("with 7 copies, few writes", found[copies7.name].few.peak(), 1.3)
 	s.ratioAtMost("with the near cache, few writes", found[near.name].few.peak(), 1.05)
-	s.ratioAtLeast("requests a second with the near cache, to direct, few writes", found[near.name].few.rate/found[direct.name].few.rate, 2)
+	s.ratioAtLeast("requests a second with the near cache, to direct, few writes", found[near.name].few.rate/found[direct.name].few.rate, 1)
 	wrong := 0
 	for _, h := range found {
 		wrong += h.many.wrong + h.few.wrong
@@ -111,7 +121,7 @@ func (sp spread) String() string {
 
 // heat measures one remedy on a new fleet, for so long under each load.
 func (s *stage) heat(r remedy, d time.Duration) (h heated, err error) {
-	f, err := s.cold(r)
+	f, err := s.cold(r, nil)
 	if err != nil {
 		return h, err
 	}
@@ -123,13 +133,47 @@ func (s *stage) heat(r remedy, d time.Duration) (h heated, err error) {
 	return h, err
 }
 
-// cold starts a fleet that holds all keys, and knows of no hot one yet.
-func (s *stage) cold(r remedy) (*fleet.Fleet, error) {
+// What a server with a gate can do. All processes here share a machine, and a server that is asked much
+// takes much at a time, so that the requests that a remedy saves are the cheap ones: what it does for
+// a fleet whose fullest server is the limit shows only if servers have one.
+const (
+	tolledPlaces  = 8
+	tolledService = 8 * time.Millisecond
+	tolledRate    = tolledPlaces * int(time.Second/tolledService)
+)
+
+// tolled measures one remedy, few writes, on a new fleet of servers that have a limit.
+func (s *stage) tolled(r remedy, d time.Duration) (sp spread, err error) {
+	road := toll.NewRoad(toll.Config{Places: tolledPlaces, Service: time.Microsecond})
+	defer road.Close()
+	var gates []*toll.Gate
+	f, err := s.cold(r, func(server string) (string, error) {
+		g, err := road.Open(server)
+		if err != nil {
+			return "", err
+		}
+		gates = append(gates, g)
+		return g.Addr, nil
+	})
+	if err != nil {
+		return sp, err
+	}
+	defer f.Stop()
+	for _, g := range gates {
+		g.Take(tolledService)
+	}
+	s.note("measure %s before servers of %d requests/s", r.name, tolledRate)
+	return s.spread(f, fewWrites, d)
+}
+
+// cold starts a fleet that holds all keys, and knows of no hot one yet. Routers reach the servers by front,
+// if it is not nil.
+func (s *stage) cold(r remedy, front func(server string) (string, error)) (*fleet.Fleet, error) {
 	begin, timeout := time.Now(), 5*time.Second // the machine may be busy
 	if r.copies {
 		timeout = hotTimeout
 	}
-	f, err := s.fleet(fleet.Config{Servers: hotServers, Routers: 1, Loops: 2, Static: true, Timeout: timeout, Pool: r.pool})
+	f, err := s.fleet(fleet.Config{Servers: hotServers, Routers: 1, Loops: 2, Static: true, Timeout: timeout, Pool: r.pool, Front: front})
 	if err != nil {
 		return nil, err
 	}
