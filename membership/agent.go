@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ type Agent struct {
 	Gossip gossip.Config
 	// Servers are what is announced.
 	Servers []discover.Server
+	// Pool is the pool that they are for; empty means DefaultPool.
+	Pool string
 	// Keys, if not nil, gives the keys of the gossip now; it is asked every few seconds.
 	// Gossip has those to begin with.
 	Keys func() [][]byte
@@ -33,7 +36,7 @@ func (a Agent) Run(ctx context.Context) error {
 	defer t.Stop()
 	for keys := a.Gossip.Keys; ctx.Err() == nil; {
 		keys = a.rotate(g, keys)
-		announce(a.Gossip.Name, a.Servers, g.SendAnnounce)
+		announce(a.Gossip.Name, a.Servers, func(b []byte) { g.SendAnnounce(enclose(cmp.Or(a.Pool, DefaultPool), b)) })
 		select {
 		case <-ctx.Done():
 		case <-t.C:

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cacherouter/membership/gossip"
 	"cacherouter/membership/health"
 	"cacherouter/membership/view"
 )
@@ -59,7 +58,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 		watched: map[string]*watched{}, gone: map[string]time.Time{},
 	}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := c.connect(); err != nil {
+	if err := c.connect(ctx); err != nil {
 		c.stop()
 		return nil, fmt.Errorf("cannot start membership: %w", err)
 	}
@@ -114,22 +113,21 @@ func (c *Cluster) waitJoined(ctx context.Context) {
 }
 
 // connect begins to gossip.
-func (c *Cluster) connect() error {
+func (c *Cluster) connect(ctx context.Context) (err error) {
 	if c.cfg.link != nil {
 		c.link = c.cfg.link(handler{c})
 		return nil
 	}
-	if c.cfg.Gossip == nil {
-		return nil
+	mesh, pool := c.cfg.Mesh, c.cfg.Pool
+	if c.cfg.Gossip != nil {
+		gc := *c.cfg.Gossip
+		gc.Name, gc.Log = c.cfg.Router, c.log
+		mesh, pool = NewMesh(gc, DefaultPool), DefaultPool
 	}
-	gc := *c.cfg.Gossip
-	gc.Name, gc.Log = c.cfg.Router, c.log
-	g, err := gossip.Start(gc, handler{c})
-	if err != nil {
-		return err
+	if mesh != nil {
+		c.link, err = mesh.join(ctx, pool, handler{c})
 	}
-	c.link = g
-	return nil
+	return err
 }
 
 // View returns the present state.

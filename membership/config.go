@@ -43,6 +43,10 @@ type Config struct {
 	// Gossip is how to reach the other routers; nil means that there are none. Its Name
 	// and Log are filled in.
 	Gossip *gossip.Config
+	// Mesh is instead of Gossip, where several clusters share it; Pool is then the name of
+	// the one whose servers these are.
+	Mesh *Mesh
+	Pool string
 	// Announce holds servers that this router tells the others of.
 	Announce []discover.Server
 	// Announced takes in what others tell, if it is not nil. One of Sources is to watch it.
@@ -103,6 +107,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.View.Router = c.Router
 	c.View.Parameters = c.Parameters
-	c.View.Alone = c.Gossip == nil && c.link == nil
+	c.View.Alone = c.Gossip == nil && c.Mesh == nil && c.link == nil
 	return c, nil
 }

@@ -7,6 +7,8 @@
 // those that flap), gossip carries what is said between routers, and journal remembers
 // what a server missed.
 //
+// A router with several pools has a cluster for each; a [Mesh] lets them share one gossip.
+//
 // The cluster publishes levels, not edges: a State that is never changed, and a signal
 // that there is a new one. Who misses a signal, or gets one too many, reads the state and
 // is right.

@@ -70,7 +70,7 @@ func realFleet(t *testing.T, routers int, servers []*memcachedtest.Server, chang
 		}
 		closing(t, cl)
 		all = append(all, cl)
-		join = append(join, cl.link.(*gossip.Gossip).Address())
+		join = append(join, cl.link.(meshLink).Address())
 	}
 	within(t, time.Minute, "all routers vote", func() bool {
 		return !slices.ContainsFunc(all, func(c *Cluster) bool { return c.Stats().View.Voters != routers })
