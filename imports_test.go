@@ -69,6 +69,7 @@ var ours = []struct {
 	{"hotkey", "epoch", "counting keys needs bytes only, and what is kept needs to know of writes"},
 	{"refresh", "", "what a reply means for those who wait for it can be read without a connection"},
 	{"latency", "", "counting durations is arithmetic"},
+	{"client", "router reactor", "a client in the process knows its router, and nothing beneath it but how to speak to it"},
 	{"handoff", "", "what is handed over is sockets and bytes, whatever speaks on them"},
 	{"fresh", "", "watching a file for changes has nothing to do with caches"},
 	{"memproto", "", "the wire is bytes in, requests and replies out"},

@@ -71,7 +71,7 @@ func (f *front) sweep() {
 // idle reports whether the client has asked nothing for too long.
 func (s *session) idle() bool {
 	limit := s.front.r.cfg.IdleTimeout
-	return limit > 0 && s.n == 0 && !s.ended && s.front.loop.Now().Sub(s.watch.active) >= limit
+	return limit > 0 && s.n == 0 && !s.ended && !s.by.local && s.front.loop.Now().Sub(s.watch.active) >= limit
 }
 
 // slow reports whether the client has taken none of its replies for too long.

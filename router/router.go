@@ -207,11 +207,12 @@ type entrance struct {
 	name      string
 	routes    *routes
 	passwords Passwords
+	local     bool // from within the process: not limited, as it belongs to who runs the router
 }
 
 // Serve accepts clients from ln until the router drains or ends.
 func (r *Router) Serve(ln net.Listener, l Listen) error {
-	by := &entrance{l.Name, r.routes, l.Passwords}
+	by := &entrance{name: l.Name, routes: r.routes, passwords: l.Passwords}
 	if len(l.Routes) > 0 {
 		var err error
 		if by.routes, err = newRoutes(l.Routes, r.pools); err != nil {

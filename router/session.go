@@ -65,7 +65,7 @@ func (f *front) newSession(c *reactor.Conn, by *entrance) *session {
 	switch {
 	case f.drained != nil:
 		s.end()
-	case f.full():
+	case f.full() && !by.local:
 		s.turnAway()
 	}
 	f.sweepLater()
