@@ -30,6 +30,15 @@ const (
 	maxRefusal = 4 << 10
 )
 
+// Ready asks whether the router takes traffic. The error says why not.
+func (c Client) Ready(ctx context.Context) error {
+	body, err := c.open(ctx, "GET", "/readyz")
+	if err != nil {
+		return err
+	}
+	return body.Close()
+}
+
 // Members asks for the servers.
 func (c Client) Members(ctx context.Context) (m Members, err error) {
 	return m, c.ask(ctx, "GET", "/api/v1/members", &m)

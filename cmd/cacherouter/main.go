@@ -11,15 +11,16 @@ import (
 
 // cli is the command line.
 type cli struct {
-	Serve  serveCmd  `cmd:"" help:"Route clients to memcached servers."`
-	Dev    devCmd    `cmd:"" help:"Run a router with embedded servers: nothing else is needed."`
-	Check  checkCmd  `cmd:"" help:"Check a configuration file and say what is wrong with it."`
-	Agent  agentCmd  `cmd:"" help:"Tell routers of the servers beside it."`
-	Drain  drainCmd  `cmd:"" help:"Move a server's keys to the others, so that it can be stopped."`
-	Top    topCmd    `cmd:"" help:"Show what a router does, and whether it is well, in the terminal."`
-	Import importCmd `cmd:"" help:"Print our configuration for a nutcracker (twemproxy) configuration."`
-	Plan   planCmd   `cmd:"" help:"Say which share of the keys a change of servers would move."`
-	Where  whereCmd  `cmd:"" help:"Say which server each key lives on, and which comes next."`
+	Serve       serveCmd       `cmd:"" help:"Route clients to memcached servers."`
+	Dev         devCmd         `cmd:"" help:"Run a router with embedded servers: nothing else is needed."`
+	Check       checkCmd       `cmd:"" help:"Check a configuration file and say what is wrong with it."`
+	Agent       agentCmd       `cmd:"" help:"Tell routers of the servers beside it."`
+	Drain       drainCmd       `cmd:"" help:"Move a server's keys to the others, so that it can be stopped."`
+	Healthcheck healthcheckCmd `cmd:"" help:"Ask a router whether it takes traffic; the exit status says it."`
+	Top         topCmd         `cmd:"" help:"Show what a router does, and whether it is well, in the terminal."`
+	Import      importCmd      `cmd:"" help:"Print our configuration for a nutcracker (twemproxy) configuration."`
+	Plan        planCmd        `cmd:"" help:"Say which share of the keys a change of servers would move."`
+	Where       whereCmd       `cmd:"" help:"Say which server each key lives on, and which comes next."`
 
 	Version versionCmd `cmd:"" help:"Say which version this is."`
 }
