@@ -24,6 +24,8 @@ type commands struct {
 	Peers     peersCommand     `cmd:"" help:"Compare the router with nutcracker, in turns on the same memcached servers."`
 	Protocols protocolsCommand `cmd:"" help:"Compare what text, meta, binary and TLS cost the router."`
 	Scenario  scenarioCommand  `cmd:"" help:"Break a fleet on purpose and see what clients see: see docs/scenarios.md."`
+	Judge     judgeCommand     `cmd:"" help:"Load routers that run already, check every value, and say what failed when."`
+	Chaos     chaosCommand     `cmd:"" help:"Kill, pause and cut off containers of a Compose project."`
 	Lab       labCommand       `cmd:"" help:"Experiments in virtual time, with the figures of their sources beside ours."`
 	Echo      echoCommand      `cmd:"" hidden:"" help:"Answer what protocols asks, for comparison."`
 }

@@ -11,7 +11,7 @@ import (
 // Failure is a request that was not done.
 type Failure struct {
 	At     time.Time // when the client knew
-	Target int       // its place among the plan's targets
+	Target int       // its place among the plan's targets; with Switch, of the client's first one
 	Write  bool      // a write or a delete, else a read
 	Err    error
 }

@@ -27,7 +27,10 @@ type Cache interface {
 type Plan struct {
 	Targets []string // of routers or servers, each host:port; workers use them in turn
 	// Cache is asked by all workers at once instead of targets; nil means that there is none.
-	Cache   Cache
+	Cache Cache
+	// Switch has a worker whose target does not answer go on with the next one, as clients do that know
+	// several routers.
+	Switch  bool
 	Ledger  *ledger.Ledger
 	Rate    float64 // requests per second, over all targets
 	Workers int     // requests at a time; 0 is 48 for each target
@@ -94,6 +97,9 @@ func fillShare(ctx context.Context, p Plan, share, shares int) error {
 func (p Plan) cache(target int) Cache {
 	if p.Cache != nil {
 		return p.Cache
+	}
+	if p.Switch {
+		return newSwitching(p.Targets, target, p.timeout())
 	}
 	return &caller.Conn{Target: p.Targets[target], Timeout: p.timeout()}
 }

@@ -201,3 +201,19 @@ func TestWhatCannotBeOffered(t *testing.T) {
 		t.Error("nobody was filled")
 	}
 }
+
+// Workers that know two targets lose at most one request each when one of the two is killed, and go on.
+func TestWorkersSwitchTargets(t *testing.T) {
+	a, b := memcachedtest.Start(t), memcachedtest.Start(t)
+	p := plan(a.Addr(), b.Addr())
+	p.Switch, p.Workers = true, 10
+	r := begin(t, p)
+	seen := r.Account()
+	until(t, "requests were answered", func() bool { return requests(seen) >= 500 })
+	b.Stop()
+	now := requests(seen)
+	until(t, "1,000 more were", func() bool { return requests(seen) >= now+1000 })
+	if _, failed := seen.Done(); failed == 0 || failed > p.Workers {
+		t.Errorf("%d requests failed, want 1 to %d", failed, p.Workers)
+	}
+}
