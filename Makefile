@@ -25,6 +25,7 @@ test: test-deps lint ## the whole suite; installs the Debian packages it needs w
 	cd bench/near && $(GO) vet ./... && $(GO) test ./...
 	@if command -v qemu-aarch64 >/dev/null; then sh bench/placement/architectures.sh; \
 	else echo "skipped: placement on other architectures, as qemu-user is not installed"; fi
+	@docker info >/dev/null 2>&1 || printf '\n%s\n\n' "SKIPPED: docker-compose.yml was only read, not run: NO DOCKER ENGINE ANSWERS HERE"
 
 test-deps: ## install real memcached and the real clients, where apt-get and root are at hand
 	./scripts/install-test-deps.sh

@@ -83,6 +83,7 @@ var ours = []struct {
 	{"loadtest", "", "what measures the router must not share its mistakes, nor its loops"},
 	{"loadtest/lab", "bounded balance ring rendezvous maglev hotkey", "the lab studies the product's own decisions, without its sockets"},
 	{"loadtest/walk", "loadtest ring", "another proxy's rule is compared on the product's own ring, without its sockets"},
+	{"deploy", "", "examples are tested as their users have them"},
 	{"e2e", "", "the suites see the program from outside"},
 	{"internal/memcachedtest", "", "real servers are started, not imitated"},
 	{"internal/history", "", "a judge must not know the accused"},

@@ -21,9 +21,8 @@ type judgeCommand struct {
 	Keys    int           `default:"20000" help:"How many keys, all as frequent."`
 	Writes  int           `default:"100" help:"Writes, of 1,000 requests."`
 	Timeout time.Duration `default:"5s" help:"How long a client waits."`
-	Wait    time.Duration `default:"30s" help:"How long the targets may take until they answer at first."`
-	Outage  time.Duration `default:"1200ms" help:"How long requests may fail in a row: the router's timeout, and 200ms."`
-	Failed  float64       `default:"5" help:"How many of 1,000 requests may fail."`
+	Wait    time.Duration `default:"30s" help:"How long the targets may take until they answer and have taken every key at first."`
+	Outage  time.Duration `default:"1200ms" help:"How long reads, or writes, may fail in a row: the router's timeout, and 200ms."`
 }
 
 // Run is called by kong. It fails if a goal was missed. What was seen before an interrupt is printed.
@@ -32,7 +31,7 @@ func (c *judgeCommand) Run(ctx context.Context) error { return c.run(ctx, os.Std
 func (c *judgeCommand) run(ctx context.Context, out io.Writer) error {
 	report, err := judge.Run(ctx, judge.Config{
 		Targets: c.Target, Rate: c.Rate, For: c.For, Keys: c.Keys, Writes: c.Writes, Timeout: c.Timeout, Wait: c.Wait,
-		Outage: c.Outage, Failed: c.Failed, Note: func(text string) { fmt.Fprintln(os.Stderr, text) },
+		Outage: c.Outage, Note: func(text string) { fmt.Fprintln(os.Stderr, text) },
 	})
 	if err != nil {
 		return err

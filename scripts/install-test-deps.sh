@@ -14,6 +14,11 @@ packages=(
     iproute2 iptables chromium prometheus tmux
 )
 
+# Compose, where there is an engine for it that has none of its own.
+if docker info >/dev/null 2>&1 && ! docker compose version >/dev/null 2>&1; then
+    packages+=(docker-compose)
+fi
+
 installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }

@@ -21,11 +21,10 @@ type Config struct {
 	Keys    int
 	Writes  int           // per mille of the requests; a read that misses is followed by a write besides
 	Timeout time.Duration // how long a client waits
-	// Wait is how long targets may take until they answer at first.
+	// Wait is how long targets may take until they answer and have taken every key at first.
 	Wait time.Duration
-	// Outage is how long requests may fail in a row, and Failed how many of all may, per mille.
+	// Outage is how long reads, or writes, may fail in a row.
 	Outage time.Duration
-	Failed float64
 	Note   func(string) // is told how it goes, may be nil
 }
 
@@ -41,8 +40,12 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if c.Keys < 1 || c.For <= 0 {
 		return nil, errors.New("cannot judge: at least one key and some time are needed")
 	}
+	deadline := time.Now().Add(c.Wait)
 	for _, target := range c.Targets {
-		if err := await(ctx, target, c.Wait); err != nil {
+		conn := caller.Conn{Target: target, Timeout: c.Timeout}
+		defer conn.Close()
+		err := persist(ctx, deadline, func() error { _, _, err := conn.Get(ledger.Key(0)); return err })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -50,7 +53,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		Targets: c.Targets, Switch: true, Ledger: ledger.New(c.Keys, valueSize), Rate: c.Rate, Writes: c.Writes,
 		Refill: true, Timeout: c.Timeout, Seed: 1,
 	}
-	if err := traffic.Fill(ctx, p); err != nil {
+	if err := persist(ctx, deadline, func() error { return traffic.Fill(ctx, p) }); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
@@ -63,12 +66,10 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return c.report(r.Stop(), r.Account(), begin), nil
 }
 
-// await asks a target until it answers.
-func await(ctx context.Context, target string, limit time.Duration) error {
-	conn := caller.Conn{Target: target, Timeout: 2 * time.Second}
-	defer conn.Close()
-	for deadline := time.Now().Add(limit); ; {
-		_, _, err := conn.Get(ledger.Key(0))
+// persist tries something until it is done, or there is no time left for it.
+func persist(ctx context.Context, deadline time.Time, try func() error) error {
+	for {
+		err := try()
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}

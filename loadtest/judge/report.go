@@ -29,12 +29,12 @@ type Report struct {
 	Late     time.Duration           // how late the load itself was at most, as the machine was busy
 }
 
-// Outage is requests that failed with no second between them in which none did.
+// Outage is reads that failed, or writes, with no second between them in which none did.
 type Outage struct {
+	Write  bool
 	At     time.Duration // since the beginning, of the first
 	Took   time.Duration // to the last
-	Reads  int
-	Writes int
+	Failed int
 	Err    string // of the first
 }
 
@@ -48,28 +48,23 @@ func (c Config) report(load pace.Result, a *traffic.Account, begin time.Time) *R
 		r.Verdicts[v] = a.Count(v)
 	}
 	r.Hits = a.HitRatio(begin, begin.Add(load.Took+time.Second))
-	all := slices.Concat(a.Failures(false, begin), a.Failures(true, begin))
-	slices.SortStableFunc(all, func(a, b traffic.Failure) int { return a.At.Compare(b.At) })
-	for _, f := range all {
-		r.add(f, f.At.Sub(begin))
-	}
+	r.Outages = append(outages(a.Failures(false, begin), begin), outages(a.Failures(true, begin), begin)...)
+	slices.SortStableFunc(r.Outages, func(a, b Outage) int { return cmp.Compare(a.At, b.At) })
 	return r
 }
 
-// add counts a failure with the outage that goes on, or begins one.
-func (r *Report) add(f traffic.Failure, at time.Duration) {
-	last := len(r.Outages) - 1
-	if last < 0 || at-(r.Outages[last].At+r.Outages[last].Took) > quiet {
-		r.Outages = append(r.Outages, Outage{At: at, Err: reason(f.Err)})
-		last++
+// outages groups failures of one kind that are in the order of time.
+func outages(failures []traffic.Failure, begin time.Time) (all []Outage) {
+	for _, f := range failures {
+		at, last := f.At.Sub(begin), len(all)-1
+		if last < 0 || at-(all[last].At+all[last].Took) > quiet {
+			all = append(all, Outage{Write: f.Write, At: at, Err: reason(f.Err)})
+			last++
+		}
+		all[last].Took = at - all[last].At
+		all[last].Failed++
 	}
-	o := &r.Outages[last]
-	o.Took = at - o.At
-	if f.Write {
-		o.Writes++
-	} else {
-		o.Reads++
-	}
+	return all
 }
 
 // reason is an error without the address, which differs.
@@ -84,12 +79,14 @@ func reason(err error) string {
 	return text
 }
 
-// Longest is the outage that took most time; it is zero if there was none.
-func (r *Report) Longest() Outage {
-	if len(r.Outages) == 0 {
-		return Outage{}
+// Longest is how long reads failed at most, or writes; 0 if none did.
+func (r *Report) Longest(write bool) (longest time.Duration) {
+	for _, o := range r.Outages {
+		if o.Write == write {
+			longest = max(longest, o.Took)
+		}
 	}
-	return slices.MaxFunc(r.Outages, func(a, b Outage) int { return cmp.Compare(a.Took, b.Took) })
+	return longest
 }
 
 // check is one goal.
@@ -102,13 +99,12 @@ type check struct {
 // was late: a machine that has no time for the load has none for routers either.
 func (r *Report) checks() []check {
 	bad := r.Verdicts[ledger.Stale] + r.Verdicts[ledger.Wrong]
-	share := 1000 * float64(r.Failed) / float64(max(r.Answered+r.Failed, 1))
-	longest, limit := r.Longest().Took, r.Config.Outage+r.Late
+	reads, writes, limit := r.Longest(false), r.Longest(true), r.Config.Outage+r.Late
 	return []check{
 		{"requests were answered", fmt.Sprint(r.Answered), "> 0", r.Answered > 0},
 		{"values that are stale or wrong", fmt.Sprint(bad), "0", bad == 0},
-		{"requests that failed, of 1,000", fmt.Sprintf("%.2f", share), fmt.Sprintf("<= %v", r.Config.Failed), share <= r.Config.Failed},
-		{"the longest outage", brief(longest), "<= " + brief(limit), longest <= limit},
+		{"reads failed at most for", brief(reads), "<= " + brief(limit), reads <= limit},
+		{"writes failed at most for", brief(writes), "<= " + brief(limit), writes <= limit},
 	}
 }
 
@@ -130,7 +126,7 @@ func (r *Report) WriteText(out io.Writer) error {
 	row("latency", "p50 %v, p99 %v, p99.9 %v", r.latency(50), r.latency(99), r.latency(99.9))
 	row("reads", "%.2f %% hits; %s", 100*r.Hits, r.verdicts())
 	for _, o := range r.Outages {
-		row(fmt.Sprintf("failed at %.3f s", o.At.Seconds()), "%d reads, %d writes within %s: %s", o.Reads, o.Writes, brief(o.Took), o.Err)
+		row(fmt.Sprintf("failed at %.3f s", o.At.Seconds()), "%d %s within %s: %s", o.Failed, kind(o.Write), brief(o.Took), o.Err)
 	}
 	for _, bad := range r.Bad {
 		row("", "%s", bad)
@@ -139,6 +135,13 @@ func (r *Report) WriteText(out io.Writer) error {
 		fmt.Fprintf(w, "%s  %s\t%s\tgoal %s\n", verdict(c.pass), c.what, c.figure, c.goal)
 	}
 	return w.Flush()
+}
+
+func kind(write bool) string {
+	if write {
+		return "writes"
+	}
+	return "reads"
 }
 
 func (r *Report) latency(percent float64) time.Duration {
