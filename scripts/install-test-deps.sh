@@ -11,7 +11,7 @@ packages=(
     python3-binary-memcached libmemcached-libmemcached-perl ruby ruby-dalli
     libspymemcached-java default-jdk-headless
     gcc libc6-dev qemu-user
-    iproute2 iptables chromium prometheus tmux
+    iproute2 iptables chromium prometheus tmux systemd
 )
 
 # Compose, where there is an engine for it that has none of its own.
