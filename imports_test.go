@@ -81,7 +81,7 @@ var ours = []struct {
 	{"admin", "backend memproto router membership reactor hotkey latency", "what is shown is read from the router; nothing is decided here"},
 	{"top", "admin", "what a terminal shows is what the JSON API says, and nothing else"},
 	{"loadtest", "", "what measures the router must not share its mistakes, nor its loops"},
-	{"loadtest/lab", "bounded balance ring rendezvous maglev hotkey", "the lab studies the product's own decisions, without its sockets"},
+	{"loadtest/lab", "bounded balance ring rendezvous maglev hotkey membership/subset membership/damping membership/health membership/view membership/discover", "the lab studies the product's own decisions, without its sockets: what membership decides is pure, and of discover it is the guard"},
 	{"loadtest/walk", "loadtest ring", "another proxy's rule is compared on the product's own ring, without its sockets"},
 	{"deploy", "", "examples are tested as their users have them"},
 	{"e2e", "", "the suites see the program from outside"},

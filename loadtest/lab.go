@@ -21,7 +21,7 @@ type labListCommand struct{}
 // Run is called by kong.
 func (*labListCommand) Run() error {
 	for _, e := range lab.Experiments() {
-		fmt.Printf("%-18s %s\n", e.Name, e.About)
+		fmt.Printf("%-16s %-7s %s\n", e.Name, e.Facts, e.About)
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func (c *labRunCommand) run(out io.Writer) error {
 		if c.Name != "all" && c.Name != e.Name {
 			continue
 		}
-		n, err := e.Run(out, c.SVG)
+		_, n, err := e.Run(out, c.SVG)
 		if err != nil {
 			return err
 		}

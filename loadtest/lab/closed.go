@@ -15,6 +15,7 @@ import (
 // law on servers that all end them in random order, a constant number in flight.
 type closed struct {
 	zipf    float64
+	hot     float64        // share of the first key, besides what it has by the law
 	load    float64        // requests in flight per server
 	routers int            // 0 means 1
 	bound   bounded.Config // without weights; PerMille 0 means no bound
@@ -56,7 +57,7 @@ func (c closed) run() (measured, error) {
 	if err != nil {
 		return measured{}, err
 	}
-	r := &closedRun{closed: c, rand: rand.New(rand.NewPCG(1, 20)), law: closedLaw(c.zipf), orders: orders, visited: make([]uint32, closedKeys)}
+	r := &closedRun{closed: c, rand: rand.New(rand.NewPCG(1, 20)), law: closedLaw(c.zipf, c.hot), orders: orders, visited: make([]uint32, closedKeys)}
 	bound := c.bound
 	if bound.PerMille == 0 {
 		bound = bounded.Config{PerMille: 1000, Floor: math.MaxInt32}
@@ -152,8 +153,12 @@ func runAll(systems []closed) ([]measured, error) {
 }
 
 // closedLaw returns the sums of the keys' popularity, in whole numbers.
-func closedLaw(zipf float64) []uint64 {
+func closedLaw(zipf, hot float64) []uint64 {
 	law, sum := make([]uint64, closedKeys), uint64(0)
+	if hot > 0 {
+		rest := closedLaw(zipf, 0)
+		sum = uint64(hot / (1 - hot) * float64(rest[closedKeys-1]))
+	}
 	for i := range law {
 		sum += uint64((1 << 36) * math.Pow(float64(i+1), -zipf))
 		law[i] = sum

@@ -2,9 +2,11 @@ package lab
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,28 +23,36 @@ var (
 )
 
 // long are experiments of some ten million events.
-var long = []string{"spill", "spill-floor"}
+var long = []string{"spill", "spill-floor", "propagation"}
 
 // Nothing differs from the sources, and what is found is what was found before, on whatever machine,
-// to the byte.
+// to the byte, charts included.
 func TestExperiments(t *testing.T) {
 	dir := t.TempDir()
+	var docs strings.Builder
+	var sums []string
 	for _, e := range Experiments() {
 		if slices.Contains(long, e.Name) && !*everything {
+			document(&docs, &e, nil) // they compare nothing figure by figure
 			continue
 		}
 		t.Run(e.Name, func(t *testing.T) {
 			var found bytes.Buffer
-			differ, err := e.Run(&found, dir)
+			compared, differ, err := e.Run(&found, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if differ != 0 {
 				t.Errorf("%d figures differ:\n%s", differ, found.String())
 			}
-			wellFormed(t, filepath.Join(dir, e.Name+".svg"))
+			sums = append(sums, drawn(t, filepath.Join(dir, e.Name+".svg"))+" "+e.Name)
 			compareGolden(t, e.Name, found.String())
+			document(&docs, &e, compared)
 		})
+	}
+	compareSums(t, sums)
+	if len(sums) == len(Experiments()) || !*everything && len(sums) == len(Experiments())-len(long) {
+		compareDoc(t, docs.String())
 	}
 }
 
@@ -63,16 +73,15 @@ func compareGolden(t *testing.T, name, found string) {
 	}
 }
 
-// wellFormed fails unless a file is XML with something drawn.
-func wellFormed(t *testing.T, path string) {
+// drawn fails unless a file is XML with something drawn, and returns its digest.
+func drawn(t *testing.T, path string) string {
 	t.Helper()
-	f, err := os.Open(path)
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	drawn := 0
-	for d := xml.NewDecoder(f); ; {
+	for d := xml.NewDecoder(bytes.NewReader(b)); ; {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			break
@@ -86,6 +95,41 @@ func wellFormed(t *testing.T, path string) {
 	}
 	if drawn < 3 {
 		t.Errorf("%s has only %d shapes", path, drawn)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(b))
+}
+
+// compareSums compares the digests of the charts with those of before. Those of experiments that take long are
+// not all there.
+func compareSums(t *testing.T, sums []string) {
+	t.Helper()
+	path := filepath.Join("testdata", "charts.sha256")
+	b, err := os.ReadFile(path)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	before := strings.Fields(string(b))
+	for _, line := range sums {
+		sum, name, _ := strings.Cut(line, " ")
+		i := slices.Index(before, name)
+		switch {
+		case i > 0 && before[i-1] == sum:
+		case !*update:
+			t.Errorf("the chart of %s is not what it was", name)
+		case i > 0:
+			before[i-1] = sum
+		default:
+			before = append(before, sum, name)
+		}
+	}
+	if *update {
+		var text strings.Builder
+		for i := 0; i+1 < len(before); i += 2 {
+			fmt.Fprintln(&text, before[i], before[i+1])
+		}
+		if err := os.WriteFile(path, []byte(text.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

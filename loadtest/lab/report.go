@@ -12,9 +12,18 @@ import (
 
 // report collects what an experiment found.
 type report struct {
-	tables []*table
-	charts []plot.Chart
-	differ int
+	tables   []*table
+	charts   []plot.Chart
+	compared []Comparison
+	differ   int
+}
+
+// Comparison is a figure of ours beside a source's.
+type Comparison struct {
+	What, Ours, Source string
+	// Verdict is "exact", the tolerance that both are within, "as said" for what was measured or said in
+	// words, or "DIFFERS".
+	Verdict string
 }
 
 // table is rows of cells; the first and the last column are set left, the others right.
@@ -64,6 +73,7 @@ func (r *report) verdict(what, ours, source, good string, ok bool) {
 		r.differ++
 		good = "DIFFERS"
 	}
+	r.compared = append(r.compared, Comparison{what, ours, source, good})
 	r.row(what, ours, source, good)
 }
 

@@ -23,6 +23,8 @@ type Config struct {
 	Weights   []int  // nil means all 1
 	Machines  []Machine
 	Requests  int
+	// Reports is how often each machine tells all balancers of its load; 0 means never.
+	Reports time.Duration
 	// Gap returns the time from one arrival to the next.
 	Gap func(r *rand.Rand) time.Duration
 }

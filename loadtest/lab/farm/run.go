@@ -17,6 +17,7 @@ type run struct {
 	balancers []*balance.Balancer
 	servers   []server
 	ends      ends
+	reported  time.Duration // when the machines reported last
 	out       Outcome
 }
 
@@ -25,6 +26,8 @@ type server struct {
 	busy, inside int
 	waiting      []request
 	present      time.Duration // requests inside, times how long
+	worked       time.Duration // slots at work, times how long, since the last report
+	done, failed int           // since then
 }
 
 type request struct {
@@ -67,6 +70,10 @@ func Run(c Config) (*Outcome, error) {
 	arrival := time.Duration(0)
 	for n := range c.Requests {
 		arrival += c.Gap(r)
+		for c.Reports > 0 && f.reported+c.Reports <= arrival {
+			f.passTo(f.reported + c.Reports)
+			f.report()
+		}
 		f.passTo(arrival)
 		b := f.balancers[r.IntN(len(f.balancers))]
 		i := b.Pick(all)
@@ -124,6 +131,7 @@ func (f *run) passTo(t time.Duration) {
 func (f *run) pass(t time.Duration) {
 	for i := range f.servers {
 		f.servers[i].present += time.Duration(f.servers[i].inside) * (t - f.now)
+		f.servers[i].worked += time.Duration(f.servers[i].busy) * (t - f.now)
 	}
 	f.now = t
 }
@@ -134,14 +142,31 @@ func (f *run) end(r request) {
 	s.inside--
 	took := f.now - r.arrived
 	f.out.Took = append(f.out.Took, took)
+	s.done++
 	if r.failed {
 		f.out.Failed++
+		s.failed++
 	}
 	r.by.Done(r.server, took, r.failed)
 	if len(s.waiting) > 0 {
 		next := s.waiting[0]
 		s.waiting = s.waiting[1:]
 		f.begin(next)
+	}
+}
+
+// report has every machine tell what it did since it did so last.
+func (f *run) report() {
+	f.reported = f.now
+	period := f.Reports.Seconds()
+	for i := range f.servers {
+		s := &f.servers[i]
+		told := balance.Report{QPS: float64(s.done) / period, EPS: float64(s.failed) / period,
+			Utilization: s.worked.Seconds() / period / float64(max(s.Slots, 1))}
+		for _, b := range f.balancers {
+			b.Report(i, told)
+		}
+		s.worked, s.done, s.failed = 0, 0, 0
 	}
 }
 
