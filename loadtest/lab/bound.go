@@ -18,7 +18,7 @@ func paper(perMille int) bounded.Config {
 }
 
 // points is by how many percentage points a share that leaves home may differ from the source's.
-func points(source float64) float64 { return 0.5 + 0.12*source }
+func points(source float64) float64 { return 0.5 + float64(0.12*source) }
 
 // admitted says whether any bound let a request above it.
 func admitted(r *report, all []measured) {
@@ -178,7 +178,7 @@ func boundRouters(r *report) error {
 		series[i].Name = fmt.Sprintf("%v in flight", load)
 		for j, n := range routers {
 			m := all[i*len(routers)+j]
-			limit := 1.25 + (1.25+closedServers)*float64(n)/(load*closedServers)
+			limit := 1.25 + float64((1.25+closedServers)*float64(n))/float64(load*closedServers)
 			within = within && m.peak <= limit
 			alike = alike && math.Abs(m.peak-said[i][j]) <= 0.2*said[i][j]
 			r.row(fmt.Sprintf("%v in flight per server, %d routers", load, n), fmt.Sprintf("%.2f", m.peak), fmt.Sprintf("%.2f", said[i][j]), fmt.Sprintf("%.2f", limit), percent(m.spilled), "")

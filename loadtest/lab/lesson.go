@@ -246,8 +246,8 @@ func costOfChange(r *report) error {
 	const reads, writes, hits, before, warm = 416.67, 97.22, 0.90, 138.89, 60
 	var times []float64
 	f := func(share float64) string {
-		misses := share + (1-share)*(1-hits)
-		behind := reads * misses
+		misses := share + float64((1-share)*(1-hits))
+		behind := float64(reads * misses) // rounded before the sum
 		store := behind + writes
 		times = append(times, store/before)
 		return fmt.Sprintf("%.4f %.4f %.2f %.2f %.2f %.0f", share, misses, behind, store, store/before, math.Round((store-before)*warm)+0) // + 0 for -0

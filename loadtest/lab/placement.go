@@ -125,7 +125,7 @@ func moves(r *report) error {
 
 func remapStorm(r *report) error {
 	const rate, hits = 200_000.0, 0.95
-	load := func(moved float64) float64 { return rate * (moved + (1-moved)*(1-hits)) }
+	load := func(moved float64) float64 { return rate * (moved + float64((1-moved)*(1-hits))) }
 	hashes := randomHashes(200_000)
 	r.compare()
 	byModulo := make([]int, 0, len(hashes))

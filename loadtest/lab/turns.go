@@ -96,10 +96,10 @@ func roundRobin(r *report) error {
 	sum, squares := 0.0, 0.0
 	for range rounds {
 		n := float64(strings.Count(picks(random, 10, 100), "a"))
-		sum, squares = sum+n, squares+n*n
+		sum, squares = sum+n, squares+float64(n*n)
 	}
 	mean := sum / rounds
-	r.near("standard deviation of a server's share of 100 random picks", "%.2f", math.Sqrt(squares/rounds-mean*mean), 3, 0.15)
+	r.near("standard deviation of a server's share of 100 random picks", "%.2f", math.Sqrt(squares/rounds-float64(mean*mean)), 3, 0.15)
 	return startsOf(r)
 }
 

@@ -36,3 +36,16 @@ func TestUnknownPolicyIsRefused(t *testing.T) {
 		t.Error("ran with an unknown policy")
 	}
 }
+
+// Machines that report get as much as they say they can take: one of twice the speed twice as much.
+func TestReportsSteer(t *testing.T) {
+	o, err := Run(Config{Policy: balance.Reported, Balancers: 2, Reports: time.Second, Requests: 30_000, Gap: Evenly(500),
+		Machines: []Machine{Constant(1, time.Millisecond), Constant(1, 2*time.Millisecond)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first 10 of 60 s go by turns: 1/2 of a sixth and 2/3 of the rest.
+	if got, want := o.Share(0), 0.5/6+2./3*5/6; got < want-0.01 || got > want+0.01 {
+		t.Errorf("the fast one got %.3f of the requests, want %.3f", got, want)
+	}
+}

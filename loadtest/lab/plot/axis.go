@@ -33,7 +33,7 @@ func (a axis) place(v float64) float64 {
 	if a.log {
 		part = math.Log(max(v, a.low)/a.low) / math.Log(a.high/a.low)
 	}
-	return a.from + part*(a.to-a.from)
+	return a.from + float64(part*(a.to-a.from))
 }
 
 // ticks returns round values within the axis.

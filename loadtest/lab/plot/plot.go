@@ -70,11 +70,11 @@ func (c *Chart) drawBars(b *strings.Builder, y axis) {
 	group := float64(width-left-right) / float64(len(c.Groups))
 	bar := 0.8 * group / float64(len(c.Series))
 	for g, name := range c.Groups {
-		x := left + group*(float64(g)+0.1)
-		text(b, x+0.4*group, height-bottom+15, "middle", name)
+		x := left + float64(group*(float64(g)+0.1))
+		text(b, x+float64(0.4*group), height-bottom+15, "middle", name)
 		for i, s := range c.Series {
 			at := y.place(s.Y[g])
-			fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", x+bar*float64(i), at, bar, height-bottom-at, colour(i))
+			fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", x+float64(bar*float64(i)), at, bar, height-bottom-at, colour(i))
 		}
 	}
 }
