@@ -24,11 +24,12 @@ package() {
 	root=$dist/root
 	rm -rf "$root"
 	install -D -m 755 "$2" "$root/usr/bin/cacherouter"
-	install -D -m 644 packaging/cacherouter.service "$root/lib/systemd/system/cacherouter.service"
-	install -D -m 644 packaging/cacherouter.yaml "$root/etc/cacherouter/cacherouter.yaml"
+	install -d -m 755 "$root/lib/systemd/system"
+	sed 's|/usr/local/bin/|/usr/bin/|' deploy/systemd/cacherouter.service >"$root/lib/systemd/system/cacherouter.service"
+	install -D -m 644 deploy/debian/cacherouter.yml "$root/etc/cacherouter/cacherouter.yml"
 	install -d -m 755 "$root/usr/share/doc/cacherouter" "$root/DEBIAN"
 	install -m 644 docs/*.md README.md CHANGELOG.md "$root/usr/share/doc/cacherouter/"
-	echo /etc/cacherouter/cacherouter.yaml >"$root/DEBIAN/conffiles"
+	echo /etc/cacherouter/cacherouter.yml >"$root/DEBIAN/conffiles"
 	cat >"$root/DEBIAN/control" <<-CONTROL
 	Package: cacherouter
 	Version: $version
