@@ -90,7 +90,7 @@ func TestConfiguration(t *testing.T) {
 	if both == text {
 		t.Fatal("the unix socket is not there to be turned on")
 	}
-	for _, text := range []string{text, both} {
+	for _, text := range []string{text, both, read(t, "../debian/cacherouter.yml")} {
 		file := filepath.Join(t.TempDir(), "cacherouter.yml")
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
