@@ -13,6 +13,7 @@ import (
 	"cacherouter/loadtest/caller"
 	"cacherouter/loadtest/ledger"
 	"cacherouter/loadtest/pace"
+	"cacherouter/loadtest/workload"
 )
 
 // Cache is what a worker asks. A [caller.Conn] is one; errors are those that it returns.
@@ -31,7 +32,7 @@ type Plan struct {
 	Ledger  *ledger.Ledger
 	Rate    float64 // requests per second, over all targets
 	Workers int     // requests at a time; 0 is 48 for each target
-	// Zipf is by which power keys become rarer, from the first of the ledger on: over 1, or 0 for keys
+	// Zipf is by which power keys become rarer, from the first of the ledger on: over 0, or 0 for keys
 	// that are all as frequent.
 	Zipf float64
 	// Writes and Deletes are their shares of the requests, per mille.
@@ -103,8 +104,8 @@ func (p Plan) keys(rng *rand.Rand) func() int {
 	if p.Zipf == 0 {
 		return func() int { return rng.IntN(p.Ledger.Len()) }
 	}
-	z := rand.NewZipf(rng, p.Zipf, 1, uint64(p.Ledger.Len()-1))
-	return func() int { return int(z.Uint64()) }
+	z := workload.NewZipf(p.Zipf, p.Ledger.Len())
+	return func() int { return z.Draw(rng) - 1 }
 }
 
 func (p Plan) timeout() time.Duration {
@@ -119,8 +120,8 @@ func Start(ctx context.Context, p Plan) (*Running, error) {
 	switch {
 	case len(p.Targets) == 0 && p.Cache == nil || p.Ledger == nil || p.Rate <= 0:
 		return nil, errors.New("traffic needs targets or a cache, a ledger and a rate")
-	case p.Zipf != 0 && !(p.Zipf > 1):
-		return nil, fmt.Errorf("keys cannot be chosen by Zipf's law with an exponent of %v: want over 1", p.Zipf)
+	case !(p.Zipf >= 0):
+		return nil, fmt.Errorf("keys cannot be chosen by Zipf's law with an exponent of %v: want 0 or over", p.Zipf)
 	}
 	if p.Workers == 0 {
 		p.Workers = 48 * max(1, len(p.Targets))

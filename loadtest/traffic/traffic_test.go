@@ -192,7 +192,7 @@ func TestACacheIsAskedInPlaceOfTargets(t *testing.T) {
 }
 
 func TestWhatCannotBeOffered(t *testing.T) {
-	for _, p := range []Plan{{}, {Targets: []string{"x"}, Ledger: ledger.New(1, 1)}, {Targets: []string{"x"}, Rate: 1}, {Targets: []string{"x"}, Ledger: ledger.New(1, 1), Rate: 1, Zipf: 1}} {
+	for _, p := range []Plan{{}, {Targets: []string{"x"}, Ledger: ledger.New(1, 1)}, {Targets: []string{"x"}, Rate: 1}, {Targets: []string{"x"}, Ledger: ledger.New(1, 1), Rate: 1, Zipf: -1}} {
 		if _, err := Start(t.Context(), p); err == nil {
 			t.Errorf("%+v was started", p)
 		}
