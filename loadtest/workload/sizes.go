@@ -125,3 +125,6 @@ func scattered(i uint64) float64 {
 	i = (i ^ i>>27) * 0x94d049bb133111eb
 	return (float64((i^i>>31)>>11) + 0.5) / (1 << 53)
 }
+
+// Fixed is for lengths that are all the same.
+func Fixed(size int) Sizes { return Sizes(strconv.Itoa(size)) }
