@@ -39,6 +39,10 @@ type Plan struct {
 	Writes, Deletes int
 	// Refill has a read that misses be followed by a write of the key, as look-aside clients do.
 	Refill bool
+	// Failover has a worker whose target fails ask the next one, and so on; only what all failed is failed.
+	Failover bool
+	// Churn is after how many requests a worker closes its connection and makes another; 0 is never.
+	Churn int
 	// Timeout is how long a client waits; 0 is 2 s.
 	Timeout time.Duration
 	Seed    uint64
@@ -60,6 +64,7 @@ type client struct {
 	target int
 	rng    *rand.Rand
 	key    func() int
+	made   int // requests
 }
 
 // Fill writes every key of the ledger once, through the first target or the cache. It comes before Start.
@@ -132,13 +137,21 @@ func Start(ctx context.Context, p Plan) (*Running, error) {
 	for w := range r.clients {
 		target := w % max(1, len(p.Targets))
 		rng := rand.New(rand.NewPCG(p.Seed, uint64(w)))
-		r.clients[w] = client{cache: p.cache(target), target: target, rng: rng, key: p.keys(rng)}
+		r.clients[w] = client{cache: r.cache(target), target: target, rng: rng, key: p.keys(rng)}
 	}
 	go func() {
 		defer close(r.ended)
 		r.paced, _ = pace.Run(ctx, pace.Plan{Rate: p.Rate, Workers: p.Workers}, r.request) // its plan is right
 	}()
 	return r, nil
+}
+
+// cache is what a worker asks.
+func (r *Running) cache(target int) Cache {
+	if r.plan.Failover && r.plan.Cache == nil {
+		return newSeveral(r.plan, target, &r.account.again)
+	}
+	return r.plan.cache(target)
 }
 
 // Stop ends the load, returns when all requests have ended, and says how well the rate was kept. It
@@ -165,6 +178,9 @@ func (r *Running) request(worker, _ int) {
 		r.write(c, key, false)
 	default:
 		r.read(c, key)
+	}
+	if c.made++; r.plan.Churn > 0 && c.made%r.plan.Churn == 0 {
+		c.cache.Close()
 	}
 }
 
