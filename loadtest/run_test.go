@@ -79,4 +79,16 @@ func TestALineOfProgress(t *testing.T) {
 	if got := line(w, 0.5); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	p := &progress{windows: make(chan load.Window, 2), ended: make(chan struct{})}
+	p.tell(w)
+	p.tell(w)
+	p.tell(w) // nobody looks: it does not wait
+	close(p.windows)
+	var out strings.Builder
+	p.show(&out, 0, 4000)
+	const clear = "\r\x1b[K"
+	want2 := clear + line(w, 0.25) + clear + line(w, 0.5) + clear
+	if out.String() != want2 {
+		t.Errorf("%q, want %q", out.String(), want2)
+	}
 }

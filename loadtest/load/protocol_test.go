@@ -176,20 +176,23 @@ func TestOnlyTheRightHitIsCounted(t *testing.T) {
 }
 
 func TestARequestAllocatesNothing(t *testing.T) {
-	k := spaceOf(100, "100")
 	for _, p := range protocols {
-		b := inboxOf(k, p.dialect(k))
-		next := mix(Plan{Keys: 1, Ratio: workload.Ratio{Gets: 1}}, 0, 1, -1)
-		answer, c := hit(p, k, 0), &client{}
-		got := testing.AllocsPerRun(1000, func() {
-			b.compose(c, 1, next, 0)
-			c.sent = len(c.out)
-			if err := b.digest(c, copy(b.space(c), answer)); err != nil {
-				t.Fatal(err)
+		for _, writes := range []*versions{nil, newVersions(100)} {
+			k := spaceOf(100, "100")
+			b := inboxOf(k, p.dialect(k))
+			next := mix(Plan{Keys: 1, Choice: "zipf:0.99", Ratio: workload.Ratio{Gets: 1}}, 0, 1, -1)
+			answer, c := hit(p, k, 0), &client{}
+			k.writes = writes
+			got := testing.AllocsPerRun(1000, func() {
+				b.compose(c, 1, next, 0)
+				c.sent = len(c.out)
+				if err := b.digest(c, copy(b.space(c), answer)); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if got != 0 || b.tally.Hits != b.tally.Gets {
+				t.Errorf("%s: %v allocations per request, %d hits of %d gets", p, got, b.tally.Hits, b.tally.Gets)
 			}
-		})
-		if got != 0 || b.tally.Hits != b.tally.Gets {
-			t.Errorf("%s: %v allocations per request, %d hits of %d gets", p, got, b.tally.Hits, b.tally.Gets)
 		}
 	}
 }

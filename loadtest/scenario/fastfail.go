@@ -63,30 +63,35 @@ func (s *stage) sink(how failure) error {
 	c := fleet.Config{Servers: failServers, Routers: 3, Timeout: 500 * time.Millisecond, Front: front}
 	c.Pool = []string{fmt.Sprintf("copies: {number: %d}", how.copies)}
 	little := func(p *traffic.Plan) { p.Rate, p.Ledger, p.Writes = 1000, ledger.New(5000, 100), 20 }
-	return s.under(c, little, func(f *fleet.Fleet, r *traffic.Running) error {
+	return s.under(c, little, func(_ *fleet.Fleet, r *traffic.Running) error {
 		if how.copies > 1 {
 			if err := s.wait(ofAge); err != nil {
 				return err
 			}
 		}
-		before, err := s.shareNow(road)
-		if err != nil {
-			return err
-		}
-		s.note("%s %s", f.Servers[0].Name, how.name)
-		fault := time.Now()
-		gates[0].Fail(how.fault)
-		if err := s.wait(failAfter); err != nil {
-			return err
-		}
-		after, err := s.shareNow(road)
-		if err != nil {
-			return err
-		}
-		s.judgeSink(how, r.Account(), fault, before, after)
-		gates[0].Fail(toll.Well)
-		return s.wait(2 * time.Second)
+		return s.failNow(how, road, gates[0], r.Account())
 	})
+}
+
+// failNow has the server behind the first gate fail for a while.
+func (s *stage) failNow(how failure, road *toll.Road, victim *toll.Gate, a *traffic.Account) error {
+	before, err := s.shareNow(road)
+	if err != nil {
+		return err
+	}
+	s.note("a server %s", how.name)
+	fault := time.Now()
+	victim.Fail(how.fault)
+	if err := s.wait(failAfter); err != nil {
+		return err
+	}
+	after, err := s.shareNow(road)
+	if err != nil {
+		return err
+	}
+	s.judgeSink(how, a, fault, before, after)
+	victim.Fail(toll.Well)
+	return s.wait(2 * time.Second)
 }
 
 // shareNow is the first server's share of what comes to all for a while.
