@@ -48,7 +48,7 @@ func (o Outcome) charts() []plot.Chart {
 			o.over("p99", func(w load.Window) float64 { return w.P99 }),
 			o.over("max", func(w load.Window) float64 { return w.Max }),
 		}},
-		{Title: "Rate over time", X: "seconds", Y: "a second", Series: o.rates()},
+		{Title: "Rate over time", X: "seconds", Y: "thousands a second", Series: o.rates()},
 	}
 	if len(o.Servers) > 0 {
 		all = append(all, o.serverBars(), o.serverLines())
@@ -81,7 +81,7 @@ func (o Outcome) over(name string, of func(load.Window) float64) plot.Series {
 
 // rates are those that say something.
 func (o Outcome) rates() []plot.Series {
-	all := []plot.Series{o.over("answered", func(w load.Window) float64 { return answered(w.Counts) })}
+	all := []plot.Series{o.over("answered", func(w load.Window) float64 { return answered(w.Counts) / 1e3 })}
 	for _, more := range []struct {
 		name string
 		of   func(load.Counts) uint64
@@ -93,7 +93,7 @@ func (o Outcome) rates() []plot.Series {
 		{"no free connection", func(c load.Counts) uint64 { return c.NotInTime }},
 	} {
 		if more.of(o.Counts) > 0 {
-			all = append(all, o.over(more.name, func(w load.Window) float64 { return float64(more.of(w.Counts)) }))
+			all = append(all, o.over(more.name, func(w load.Window) float64 { return float64(more.of(w.Counts)) / 1e3 }))
 		}
 	}
 	return all
@@ -105,21 +105,21 @@ func answered(c load.Counts) float64 {
 }
 
 func (o Outcome) serverBars() plot.Chart {
-	c := plot.Chart{Title: "Load of the servers, by their own counters", X: "server", Y: "requests", Series: []plot.Series{{Name: "gets"}, {Name: "sets"}}}
+	c := plot.Chart{Title: "Load of the servers, by their own counters", X: "server", Y: "thousands of requests", Series: []plot.Series{{Name: "gets"}, {Name: "sets"}}}
 	for _, s := range o.Servers {
 		c.Groups = append(c.Groups, s.Addr)
-		c.Series[0].Y = append(c.Series[0].Y, float64(s.Gets))
-		c.Series[1].Y = append(c.Series[1].Y, float64(s.Sets))
+		c.Series[0].Y = append(c.Series[0].Y, float64(s.Gets)/1e3)
+		c.Series[1].Y = append(c.Series[1].Y, float64(s.Sets)/1e3)
 	}
 	return c
 }
 
 func (o Outcome) serverLines() plot.Chart {
-	c := plot.Chart{Title: "Load of the servers over time", X: "seconds", Y: "requests a second"}
+	c := plot.Chart{Title: "Load of the servers over time", X: "seconds", Y: "thousands of requests a second"}
 	for _, server := range o.Servers {
 		s := plot.Series{Name: server.Addr}
 		for i, n := range server.PerSecond {
-			s.X, s.Y = append(s.X, float64(i)), append(s.Y, float64(n))
+			s.X, s.Y = append(s.X, float64(i)), append(s.Y, float64(n)/1e3)
 		}
 		c.Series = append(c.Series, s)
 	}

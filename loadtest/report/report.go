@@ -67,7 +67,7 @@ func (o Outcome) rows() (all []row) {
 	}
 	add("latency", "%s", times(o.Latency))
 	if o.Open != nil {
-		add("own delay", "%s", times(o.Open.Delay))
+		add("own delay", "%s%s", times(o.Open.Delay), warning(o.Open.Delay))
 	}
 	if o.Plan.Origin != nil {
 		add("origin", "asked %d times, %.0f/s, %d/s at most; %d values set", o.Fetches, float64(o.Fetches)/max(o.Seconds, 1e-9), o.worstFetches(), o.Fills)
@@ -125,6 +125,15 @@ func orElse[T comparable](v, otherwise T) T {
 		return otherwise
 	}
 	return v
+}
+
+// warning says that latencies are as much the generator's as the target's.
+func warning(delay load.Latency) string {
+	const much = 1000 // us
+	if delay.P99 <= much {
+		return ""
+	}
+	return "; the generator was late itself: give it precedence (chrt -r 1), another machine or more --threads"
 }
 
 func times(l load.Latency) string {
