@@ -12,6 +12,7 @@ import (
 
 	"cacherouter/internal/memcachedtest"
 	"cacherouter/loadtest/load"
+	"cacherouter/loadtest/workload"
 )
 
 // ran runs "run" against a new server and returns what it printed.
@@ -43,6 +44,16 @@ func TestPublishedMixesAreRunAndMayBeChanged(t *testing.T) {
 	says(t, ran(t, "--mix", "etc", "-n", "1000", "--keys", "500"), "etc: 500 keys, zipf:0.99, values of etc bytes, sets:gets 1:30, keys of gev:")
 	says(t, ran(t, "--mix", "twitter4", "-n", "1000", "--keys", "500", "--size", "10", "--choose", "uniform"),
 		"twitter4: 500 keys, uniform, values of 10 bytes, sets:gets 7:93", "living 60s:0.39")
+}
+
+func TestHelpNamesAllMixes(t *testing.T) {
+	text, err := command(t, "run", "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range workload.Mixes() {
+		says(t, string(text), m.Name)
+	}
 }
 
 func TestTheOriginsLoadIsAResult(t *testing.T) {
