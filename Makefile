@@ -54,10 +54,10 @@ bench-peers: ## compare with nutcracker and plain memcached on this machine
 bench-protocols: ## what meta, binary and TLS cost, against text and a TLS echo
 	$(GO) run ./loadtest protocols
 
-scenarios: ## break real fleets and see what clients see; about seventeen minutes, as root
+scenarios: ## break real fleets and see what clients see; about half an hour, as root
 	$(GO) run ./loadtest scenario all
 
-scenarios-long: ## the same with more repeats, more operations and longer faults; about an hour
+scenarios-long: ## the same with more repeats, more operations and longer faults; about two hours
 	$(GO) run ./loadtest scenario all --long
 
 lab: ## experiments in virtual time, compared with their sources and with what they found before

@@ -126,6 +126,8 @@ var foreign = []struct {
 	{"github.com/hashicorp/memberlist", "membership", "gossip must be replaceable, and only membership needs it"},
 	{"github.com/coreos/go-systemd", "cmd", "only a whole process has to do with systemd"},
 	{"unsafe", "reactor loadtest/load internal/prefetch", "only raw system calls need it, and who asks for memory by its address"},
+	{"github.com/bradfitz/gomemcache", "loadtest/load", "one of the load test's clients; the product is no client"},
+	{"github.com/HdrHistogram", "loadtest", "the path of a request has its own, smaller histograms"},
 	{"testing", "internal", "programs do not contain their tests"},
 	{"log", "membership/gossip", "there is one logger, log/slog, and it is passed in; only memberlist wants the old one"},
 	{"github.com/anishathalye/porcupine", "internal/history", "one package judges histories"},

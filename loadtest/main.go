@@ -20,7 +20,7 @@ import (
 )
 
 type commands struct {
-	Run       runCommand       `cmd:"" help:"Offer a closed-loop load to one target."`
+	Run       runCommand       `cmd:"" help:"Offer a load to one target, as fast as it answers or at a fixed rate: see docs/loadtest.md."`
 	Peers     peersCommand     `cmd:"" help:"Compare the router with nutcracker, in turns on the same memcached servers."`
 	Protocols protocolsCommand `cmd:"" help:"Compare what text, meta, binary and TLS cost the router."`
 	Scenario  scenarioCommand  `cmd:"" help:"Break a fleet on purpose and see what clients see: see docs/scenarios.md."`

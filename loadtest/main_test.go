@@ -47,7 +47,7 @@ func TestRunPrintsATable(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	for _, want := range []string{
-		server.Addr() + ", meta protocol, 4 connections, pipeline 3", "1100 requests", "0 errors, 0 wrong, 0 lost",
+		server.Addr() + ", meta protocol, 4 connections, pipeline 3", "1100 requests", "0 errors, 0 wrong, 0 unanswered",
 		"requests/s", "p50", "us of CPU",
 	} {
 		if !strings.Contains(string(text), want) {
@@ -85,7 +85,7 @@ func TestFailuresEndWithAMessageAndStatusOne(t *testing.T) {
 	}
 	down := memcachedtest.Reserve(t)
 	f("cannot use "+down+" as target", "run", "--target", down)
-	f("value size is -1", "run", "--target", down, "--size=-1")
+	f(`"-1" is no length`, "run", "--target", down, "--size=-1")
 	f(`"1to10"`, "run", "--ratio", "1to10")
 	f("a load needs a duration or a number of requests", "run", "--target", memcachedtest.Start(t).Addr(), "-d", "0s")
 	f("nosuchload", "peers", "--only", "nosuchload")
@@ -93,6 +93,12 @@ func TestFailuresEndWithAMessageAndStatusOne(t *testing.T) {
 	f("cannot start cacherouter", "protocols", "--router", "/nonexistent/router")
 	f("cannot use certificate", "echo", "--cert", "/nonexistent", "--key", "/nonexistent")
 	f("udp", "run", "--protocol", "udp")
+	f("there is no mix", "run", "--mix", "nosuch")
+	f(`"5"`, "run", "--origin", "5")
+	f(`"zipf:x"`, "run", "--target", down, "--choose", "zipf:x")
+	f("gomemcache speaks text", "run", "--target", down, "--client", "gomemcache", "--protocol", "meta")
+	f("cannot ask "+down, "run", "--target", memcachedtest.Start(t).Addr(), "--servers", down)
+	f("cannot write the page", "run", "--target", memcachedtest.Start(t).Addr(), "-n", "1", "--html", "/nonexistent/page")
 }
 
 func TestInterruptPrintsWhatWasMeasured(t *testing.T) {
@@ -114,7 +120,7 @@ func TestInterruptPrintsWhatWasMeasured(t *testing.T) {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	gets := fmt.Sprintf(" %d gets,", server.Stat("cmd_get"))
-	if !strings.Contains(out.String(), gets) || !strings.Contains(out.String(), "0 lost") {
+	if !strings.Contains(out.String(), gets) || !strings.Contains(out.String(), "0 unanswered") {
 		t.Errorf("output does not say%s as the server does:\n%s", gets, &out)
 	}
 }

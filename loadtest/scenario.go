@@ -9,18 +9,20 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"cacherouter/loadtest/scenario"
 )
 
 // scenarioCommand is the flags of "scenario".
 type scenarioCommand struct {
-	Name    string `arg:"" optional:"" help:"Which one, or all; without it they are listed."`
-	Ours    string `help:"Binary of the router; empty builds ./cmd/cacherouter." placeholder:"PATH"`
-	Long    bool   `help:"The long forms: more repeats, more operations, longer faults."`
-	Repeats int    `help:"How often, where something is repeated; 0 is the form's own number."`
-	Logs    string `help:"File for what the routers log." placeholder:"PATH"`
-	Quiet   bool   `short:"q" help:"Say nothing while running."`
+	Name    string        `arg:"" optional:"" help:"Which one, or all; without it they are listed."`
+	Ours    string        `help:"Binary of the router; empty builds ./cmd/cacherouter." placeholder:"PATH"`
+	Long    bool          `help:"The long forms: more repeats, more operations, longer faults."`
+	Repeats int           `help:"How often, where something is repeated; 0 is the form's own number."`
+	For     time.Duration `help:"How long soak and steady last; 0 is as long as their form does." placeholder:"TIME"`
+	Logs    string        `help:"File for what the routers log." placeholder:"PATH"`
+	Quiet   bool          `short:"q" help:"Say nothing while running."`
 }
 
 // Run is called by kong. It fails if a goal was missed.
@@ -53,7 +55,7 @@ func (c *scenarioCommand) run(ctx context.Context, out io.Writer) error {
 
 func list(out io.Writer) error {
 	for _, s := range scenario.All() {
-		if _, err := fmt.Fprintf(out, "%-10s %s\n", s.Name, s.About); err != nil {
+		if _, err := fmt.Fprintf(out, "%-12s %s\n", s.Name, s.About); err != nil {
 			return err
 		}
 	}
@@ -62,7 +64,7 @@ func list(out io.Writer) error {
 
 // runAll goes on after a scenario that failed, but not after an interrupt.
 func (c *scenarioCommand) runAll(ctx context.Context, out io.Writer, scenarios []scenario.Scenario) error {
-	config := scenario.Config{Binary: c.Ours, Long: c.Long, Repeats: c.Repeats}
+	config := scenario.Config{Binary: c.Ours, Long: c.Long, Repeats: c.Repeats, For: c.For}
 	if !c.Quiet {
 		config.Note = func(text string) { fmt.Fprintln(os.Stderr, text) }
 	}

@@ -43,19 +43,19 @@ func Serve(ctx context.Context, c Config) error {
 		if secure {
 			l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})
 		}
-		go accept(l, answers, c.Plan.ValueSize)
+		go accept(l, answers)
 	}
 	<-ctx.Done()
 	return nil
 }
 
-func accept(l net.Listener, a *load.Answers, size int) {
+func accept(l net.Listener, a *load.Answers) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
 			return
 		}
-		go converse(conn, a, make([]byte, 16<<10+2*size))
+		go converse(conn, a, make([]byte, 16<<10+2*a.Longest()))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"cacherouter/loadtest/load"
 	"cacherouter/loadtest/selfsigned"
+	"cacherouter/loadtest/workload"
 )
 
 var line = regexp.MustCompile(`^msg=listening network=tcp addr=(127\.0\.0\.1:\d+) tls=(true|false)\n$`)
@@ -55,7 +56,7 @@ func TestEveryAnswerIsAHitInTheClearAndOverTLS(t *testing.T) {
 	}
 	for _, size := range []int{100, 40_000} {
 		p := load.DefaultPlan("x")
-		p.Connections, p.Pipeline, p.Keys, p.ValueSize = 5, 7, 50, size
+		p.Connections, p.Pipeline, p.Keys, p.ValueSize = 5, 7, 50, workload.Fixed(size)
 		plain, secure := start(t, p, c)
 		wrap := func(conn net.Conn) (net.Conn, error) {
 			client := tls.Client(conn, &tls.Config{RootCAs: c.Roots, ServerName: "127.0.0.1"})

@@ -43,6 +43,8 @@ type Config struct {
 	Pool []string
 	// Static turns membership off: keys stay where they are placed.
 	Static bool
+	// Handover is how long keys that miss are asked of the server they were on before; 0 is the routers' default.
+	Handover time.Duration
 	// Keep has a server that is replaced take over the old process's memory.
 	Keep bool
 	// Front puts something before each server when it has started, and returns the address at which
@@ -146,6 +148,11 @@ func (f *Fleet) Stop() {
 // List has all routers take the first n servers as their list.
 func (f *Fleet) List(n int) error {
 	f.listed = n
+	return f.Reload()
+}
+
+// Reload has all routers read their configuration again.
+func (f *Fleet) Reload() error {
 	for _, r := range f.Routers {
 		if err := r.reload(); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -90,6 +91,33 @@ func (r *Router) Crashed() bool {
 
 func (r *Router) configFile() string { return r.fleet.path(r.Name + ".yml") }
 
+// Usage is what the process has now. It must be up.
+func (r *Router) Usage() (process.Usage, error) { return process.Used(r.proc.ID()) }
+
+// Spoil has the router read a configuration that is not right. The next Reload, or List, brings the right
+// one back.
+func (r *Router) Spoil() error {
+	if err := os.WriteFile(r.configFile(), []byte("pool:\n  servers: nonsense\n"), 0o644); err != nil {
+		return fmt.Errorf("cannot spoil the configuration of router %s: %w", r.Name, err)
+	}
+	return r.proc.Signal(syscall.SIGHUP)
+}
+
+// Drain has all routers move a server's keys away, and returns when the server may be stopped. Undrain lets
+// it return, which takes a while. Both are what an administrator would do at this router.
+func (r *Router) Drain(ctx context.Context, s *Server) error { return r.manage(ctx, s, "--wait") }
+
+// Undrain is told of at Drain.
+func (r *Router) Undrain(ctx context.Context, s *Server) error { return r.manage(ctx, s, "--undo") }
+
+func (r *Router) manage(ctx context.Context, s *Server, flag string) error {
+	text, err := exec.CommandContext(ctx, r.fleet.config.Binary, "drain", s.Name, flag, "--admin", r.admin()).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("cannot drain %s %s: %w: %s", s.Name, flag, err, text)
+	}
+	return nil
+}
+
 // reload has the router read its configuration again.
 func (r *Router) reload() error {
 	if err := r.configure(); err != nil {
@@ -116,6 +144,9 @@ func (r *Router) configText() string {
 		}
 	}
 	fmt.Fprintf(b, "membership:\n  enabled: %v\n", !f.config.Static)
+	if h := f.config.Handover; h > 0 {
+		fmt.Fprintf(b, "  handover: %v\n", h)
+	}
 	fmt.Fprintf(b, "pool:\n  servers:\n")
 	for _, s := range f.Servers[:f.listed] {
 		fmt.Fprintf(b, "    - %q\n", s.Name+"="+s.Front)

@@ -4,6 +4,7 @@ package load
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 )
 
@@ -24,23 +25,31 @@ const (
 	askVersion = "version\r\n"
 )
 
-// NewAnswers lays out the replies to p, whose protocol must be Text.
+// NewAnswers lays out the replies to p, whose protocol must be Text, and whose keys and values must be all
+// as long, have no versions, and live for ever.
 func NewAnswers(p Plan) (*Answers, error) {
-	if err := p.validate(); err != nil {
+	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	k := newKeyspace(p.Keys, p.ValueSize)
+	size, fixed := p.ValueSize.Fixed()
+	if !fixed || p.KeySize != "" || p.Versions || p.Lives != "" {
+		return nil, errors.New("cannot lay out answers: keys and values must be all as long, without versions and lives")
+	}
+	k := newKeyspace(p)
 	a := &Answers{
-		number: p.Keys, set: len(newText(k).appendSet(nil, 0)),
+		number: p.Keys, set: len(text{k}.appendSet(nil, call{})),
 		stored: []byte("STORED\r\n"), version: []byte("VERSION 0\r\n"),
 	}
 	for i := range uint32(p.Keys) {
-		a.hits = fmt.Appendf(a.hits, "VALUE %s 0 %d\r\n", k.key(i), p.ValueSize)
-		a.hits = append(k.appendValue(a.hits, i), afterValue...)
+		a.hits = fmt.Appendf(a.hits, "VALUE %s 0 %d\r\n", k.key(i), size)
+		a.hits = append(k.appendValue(a.hits, i, 0), afterValue...)
 	}
 	a.hit = len(a.hits) / p.Keys
 	return a, nil
 }
+
+// Longest is the bytes of the longest request.
+func (a *Answers) Longest() int { return a.set }
 
 // Append appends the replies to the whole requests at the start of in to dst, and returns the bytes
 // these took. An error means that in is no load of the plan.

@@ -12,6 +12,7 @@ const (
 	binaryReply   = 0x81
 	binaryGet     = 0x00
 	binarySet     = 0x01
+	binaryGetQ    = 0x09 // says nothing of a miss
 	binaryHeader  = 24
 	binaryFlags   = 4 // extras of a hit
 	binaryOK      = 0
@@ -20,30 +21,30 @@ const (
 
 // packets is the binary protocol. A request's opaque is the number of its key, so that a reply to
 // another request is seen even if it is a miss.
-type packets struct {
-	*keyspace
+type packets struct{ *keyspace }
+
+func (d packets) appendGet(dst []byte, calls []call) []byte {
+	for _, q := range calls {
+		dst = d.appendHeader(dst, q, 0, 0)
+		dst = append(dst, d.key(q.key)...)
+	}
+	return dst
 }
 
-func newBinary(k *keyspace) packets { return packets{k} }
-
-func (d packets) appendGet(dst []byte, i uint32) []byte {
-	dst = appendHeader(dst, binaryGet, 0, keyLen, i)
-	return append(dst, d.key(i)...)
+func (d packets) appendSet(dst []byte, q call) []byte {
+	const extras = 8 // flags and expiry
+	dst = d.appendHeader(dst, q, extras, d.sizeOf(q.key))
+	dst = binary.BigEndian.AppendUint32(append(dst, 0, 0, 0, 0), q.ttl)
+	dst = append(dst, d.key(q.key)...)
+	return d.appendValue(dst, q.key, q.version)
 }
 
-func (d packets) appendSet(dst []byte, i uint32) []byte {
-	const extras = 8 // flags and expiry, both 0
-	dst = appendHeader(dst, binarySet, extras, extras+keyLen+d.size, i)
-	dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
-	dst = append(dst, d.key(i)...)
-	return d.appendValue(dst, i)
-}
-
-// appendHeader appends the header of a request with a key, the given extras and body.
-func appendHeader(dst []byte, opcode, extras byte, body int, opaque uint32) []byte {
-	dst = append(dst, binaryRequest, opcode, 0, keyLen, extras, 0, 0, 0)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(body))
-	dst = binary.BigEndian.AppendUint32(dst, opaque)
+// appendHeader appends the header of a request with so many bytes of extras and of value.
+func (d packets) appendHeader(dst []byte, q call, extras byte, value int) []byte {
+	key := len(d.key(q.key))
+	dst = append(dst, binaryRequest, opcodeOf(q), 0, byte(key), extras, 0, 0, 0)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(int(extras)+key+value))
+	dst = binary.BigEndian.AppendUint32(dst, q.key)
 	return append(dst, 0, 0, 0, 0, 0, 0, 0, 0)
 }
 
@@ -59,6 +60,9 @@ func (d packets) scan(buf []byte, q call) (r reply, taken, want int, err error) 
 		return r, 0, 0, strange(buf[:binaryHeader])
 	}
 	whole := binaryHeader + body
+	if q.more && (buf[1] != binaryGetQ || binary.BigEndian.Uint32(buf[12:]) != q.key) {
+		return reply{kind: replyMiss}, 0, 0, nil
+	}
 	if len(buf) < whole {
 		return r, 0, whole, nil
 	}
@@ -70,7 +74,7 @@ func readPacket(p []byte, q call) reply {
 	r := reply{kind: replyOther, line: p[:binaryHeader]}
 	opcode, status := p[1], binary.BigEndian.Uint16(p[6:])
 	keys, extras := binary.BigEndian.Uint16(p[2:]), p[4]
-	if opcode != opcodeOf(q.op) || binary.BigEndian.Uint32(p[12:]) != q.key || keys != 0 {
+	if opcode != opcodeOf(q) || binary.BigEndian.Uint32(p[12:]) != q.key || keys != 0 {
 		return r
 	}
 	switch {
@@ -89,9 +93,12 @@ func readPacket(p []byte, q call) reply {
 	return r
 }
 
-func opcodeOf(o op) byte {
-	if o == opSet {
+func opcodeOf(q call) byte {
+	switch {
+	case q.op == opSet:
 		return binarySet
+	case q.more:
+		return binaryGetQ
 	}
 	return binaryGet
 }

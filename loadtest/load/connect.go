@@ -94,3 +94,30 @@ func connect(ctx context.Context, target string) (fd int, err error) {
 	}
 	return fd, nil
 }
+
+// connectAgain begins to connect to where fd is connected to.
+func connectAgain(fd int) (again int, err error) {
+	peer, err := unix.Getpeername(fd)
+	if err != nil {
+		return -1, fmt.Errorf("cannot connect again: %w", err)
+	}
+	family := unix.AF_INET
+	switch peer.(type) {
+	case *unix.SockaddrInet6:
+		family = unix.AF_INET6
+	case *unix.SockaddrUnix:
+		family = unix.AF_UNIX
+	}
+	again, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("cannot connect again: %w", err)
+	}
+	if family != unix.AF_UNIX {
+		_ = unix.SetsockoptInt(again, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) // without it, it is only slower
+	}
+	if err := unix.Connect(again, peer); err != nil && err != unix.EINPROGRESS {
+		unix.Close(again)
+		return -1, fmt.Errorf("cannot connect again: %w", err)
+	}
+	return again, nil
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,26 +25,27 @@ var (
 // lane is one thread that drives its share of the connections: one wait per turn, one read for
 // each ready connection, one write for each batch.
 type lane struct {
-	inbox   // its time is set once a turn, since origin
+	inbox   // its time is set once a turn
 	poll    int
 	clients []*client
 	batch   int // requests
+	churn   int // requests after which a connection is made anew, 0 for never
 	events  []unix.EpollEvent
-	origin  time.Time
 	limit   time.Duration // how long a batch may take
 
 	next  source
 	check int64 // when to look for batches that are out of patience
 	busy  int   // clients that wait for replies
+	sends sends // of an open loop
 }
 
-func newLane(k *keyspace, d dialect, batch int) (*lane, error) {
+func newLane(k *keyspace, d dialect, p Plan) (*lane, error) {
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create epoll descriptor: %w", err)
 	}
 	return &lane{
-		inbox: newInbox(k, d), poll: poll, batch: batch, origin: time.Now(), limit: patience,
+		inbox: newInbox(k, d), poll: poll, batch: p.Pipeline, churn: p.Churn, limit: patience,
 		events: make([]unix.EpollEvent, eventBatch),
 	}, nil
 }
@@ -77,40 +77,66 @@ func (l *lane) close() {
 	unix.Close(l.poll)
 }
 
-// offer sends what next yields until it yields nothing or stop is set, and waits for the replies
+// offer sends what next yields until it yields nothing or the run is stopped, and waits for the replies
 // that are then outstanding.
-func (l *lane) offer(next source, stop *atomic.Bool) *tally {
+func (l *lane) offer(r *run, driver int, next source) *tally {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	l.tally, l.busy = newTally(), 0
-	l.next = next.until(stop)
-	l.now = l.clock()
+	l.enter(r, driver)
+	l.busy, l.check = 0, 0
+	l.next = l.withFills(next.until(&r.stop))
+	l.now = r.clock()
+	if r.schedule != nil {
+		l.openLoop(next)
+		return l.leave()
+	}
 	for _, c := range l.clients {
 		if !c.closed {
 			l.ask(c)
 		}
 	}
 	for l.busy > 0 {
-		l.turn()
+		l.turn(pollEvery)
 	}
-	return l.tally
+	return l.leave()
 }
 
-func (l *lane) clock() int64 { return int64(time.Since(l.origin)) }
+// withFills yields what the origin gave before anything else.
+func (l *lane) withFills(next source) source {
+	amid := false // a multiget
+	return func(at int64) (call, bool) {
+		if !amid {
+			if q, ok := l.filled(); ok {
+				return q, true
+			}
+		}
+		q, ok := next(at)
+		amid = q.more
+		return q, ok
+	}
+}
 
 // ask composes and writes a batch for an idle client.
 func (l *lane) ask(c *client) {
-	if !c.compose(l.speaks, l.batch, l.next, &l.tally.Counts) {
+	if l.churn > 0 && c.made >= l.churn {
+		if err := l.reopen(c); err != nil {
+			l.drop(c, err)
+			return
+		}
+	}
+	if l.compose(c, l.batch, l.next, l.now) == 0 {
 		return
 	}
 	l.busy++
-	c.since = l.now
+	c.since, l.tally.lastSent = l.now, l.now
 	l.write(c)
 }
 
-func (l *lane) turn() {
-	n, err := l.wait()
-	l.now = l.clock()
+// turn waits for replies, at most so long, and takes them in.
+func (l *lane) turn(patience time.Duration) {
+	n, err := l.wait(patience)
+	l.now = l.run.clock()
+	l.tally.pulse.beat(l.now, l.tally.Counts)
 	if err != nil {
 		l.abandon(fmt.Errorf("cannot wait for replies: %w", err), l.now)
 		return
@@ -133,8 +159,8 @@ func (l *lane) turn() {
 	}
 }
 
-func (l *lane) wait() (int, error) {
-	n, err := waitRaw(l.poll, l.events, int(pollEvery/time.Millisecond))
+func (l *lane) wait(patience time.Duration) (int, error) {
+	n, err := waitRaw(l.poll, l.events, patience)
 	if errors.Is(err, unix.EINTR) {
 		return 0, nil
 	}
@@ -154,20 +180,26 @@ func (l *lane) readable(c *client) {
 		l.drop(c, errClosed)
 		return
 	}
+	waited := c.waiting() > 0
 	if err := l.digest(c, n); err != nil {
 		l.drop(c, err)
 		return
 	}
-	if len(c.asked) > 0 && c.waiting() == 0 {
+	if waited && c.waiting() == 0 {
 		l.busy--
-		c.asked = c.asked[:0]
-		c.next = 0
-		l.ask(c)
+		if l.run.schedule == nil {
+			l.ask(c)
+		}
+	} else if l.run.schedule != nil {
+		c.since = l.now
 	}
 }
 
 // write sends what it can of c's batch; the rest waits until the socket is writable.
 func (l *lane) write(c *client) {
+	if c.connecting || c.sent == len(c.out) {
+		return
+	}
 	n, err := writeRaw(c.fd, c.out[c.sent:])
 	if err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
 		l.drop(c, fmt.Errorf("cannot write request: %w", err))
@@ -182,6 +214,7 @@ func (l *lane) write(c *client) {
 }
 
 func (l *lane) writable(c *client) {
+	c.connecting = false
 	l.write(c)
 	if !c.closed && c.sent == len(c.out) {
 		if err := l.control(unix.EPOLL_CTL_MOD, c, unix.EPOLLIN); err != nil {
@@ -190,7 +223,19 @@ func (l *lane) writable(c *client) {
 	}
 }
 
-// drop closes a connection that is of no more use; what it waited for is lost.
+// reopen closes a connection that waits for nothing and begins to connect anew.
+func (l *lane) reopen(c *client) error {
+	fd, err := connectAgain(c.fd)
+	if err != nil {
+		return err
+	}
+	unix.Close(c.fd)
+	c.fd, c.made, c.connecting, c.in = fd, 0, true, c.in[:0]
+	l.tally.Connects++
+	return l.control(unix.EPOLL_CTL_ADD, c, unix.EPOLLIN|unix.EPOLLOUT)
+}
+
+// drop closes a connection that is of no more use; what it waited for gets no answer.
 func (l *lane) drop(c *client, why error) {
 	if c.waiting() > 0 {
 		l.busy--

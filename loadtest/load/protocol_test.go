@@ -7,23 +7,41 @@ import (
 	"encoding/binary"
 	"strings"
 	"testing"
+	"time"
+
+	"cacherouter/loadtest/workload"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
+// spaceOf is keys without versions.
+func spaceOf(keys int, size workload.Sizes) *keyspace {
+	p := DefaultPlan("x")
+	p.Keys, p.ValueSize = keys, size
+	return newKeyspace(p)
+}
+
+// inboxOf is one in a closed loop.
+func inboxOf(k *keyspace, d dialect) inbox {
+	b := newInbox(k, d)
+	b.enter(&run{begin: time.Now(), series: newSeries(1, nil)}, 0)
+	return b
+}
+
 var protocols = []Protocol{Text, Meta, Binary}
 
 func TestRequestsAreSpelledAsTheProtocolWants(t *testing.T) {
-	k := newKeyspace(3, 30)
-	value := "lt:00000002 " + string(k.head(2)[keyLen+1:]) + "abcdefghi"
+	k := spaceOf(4, "30")
+	h := k.head(2, 0, 0)
+	value := string(h[:]) + "abcdefghijklmn"
 	f := func(p Protocol, get, set string) {
 		t.Helper()
 		d := p.dialect(k)
-		if diff := cmp.Diff(get, string(d.appendGet(nil, 2))); diff != "" {
+		if diff := cmp.Diff(get, string(d.appendGet(nil, []call{{key: 2}}))); diff != "" {
 			t.Errorf("%s get: %s", p, diff)
 		}
-		if diff := cmp.Diff(set, string(d.appendSet(nil, 2))); diff != "" {
+		if diff := cmp.Diff(set, string(d.appendSet(nil, call{op: opSet, key: 2}))); diff != "" {
 			t.Errorf("%s set: %s", p, diff)
 		}
 	}
@@ -36,7 +54,7 @@ func TestRequestsAreSpelledAsTheProtocolWants(t *testing.T) {
 
 // hit is the reply to a get of key i.
 func hit(p Protocol, k *keyspace, i uint32) []byte {
-	value := string(k.appendValue(nil, i))
+	value := string(k.appendValue(nil, i, 0))
 	switch p {
 	case Meta:
 		return []byte("VA 100\r\n" + value + "\r\n")
@@ -91,7 +109,7 @@ func TestScanMetaRefusesWhatMemcachedNeverSays(t *testing.T) {
 }
 
 func TestScanBinary(t *testing.T) {
-	get, set := call{opGet, 7}, call{opSet, 7}
+	get, set := call{op: opGet, key: 7}, call{op: opSet, key: 7}
 	f := func(q call, in []byte, kind replyKind, taken int) {
 		t.Helper()
 		r, n, _, err := packets{}.scan(in, q)
@@ -121,7 +139,7 @@ func TestScanBinaryRefusesWhatMemcachedNeverSays(t *testing.T) {
 	long := packet(binaryGet, 0, 7, 4, "")
 	long[8] = 1
 	for _, in := range [][]byte{[]byte("ERROR\r\n"), {binaryRequest}, long} {
-		if r, n, _, err := (packets{}).scan(in, call{opGet, 7}); err == nil {
+		if r, n, _, err := (packets{}).scan(in, call{op: opGet, key: 7}); err == nil {
 			t.Errorf("scan(%q) = %+v, %d bytes; want an error", in, r, n)
 		}
 	}
@@ -129,13 +147,13 @@ func TestScanBinaryRefusesWhatMemcachedNeverSays(t *testing.T) {
 
 // No reply to another key, and no changed byte of a value, passes for a hit.
 func TestOnlyTheRightHitIsCounted(t *testing.T) {
-	k := newKeyspace(20, 100)
+	k := spaceOf(20, "100")
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom(protocols).Draw(t, "protocol")
 		i := rapid.Uint32Range(0, 19).Draw(t, "key")
 		hits := func(key uint32, in []byte) uint64 {
-			b := newInbox(k, p.dialect(k))
-			c := &client{asked: []call{{opGet, key}}}
+			b := inboxOf(k, p.dialect(k))
+			c := &client{asked: []call{{op: opGet, key: key}}}
 			if err := b.digest(c, copy(b.space(c), in)); err != nil {
 				return 0
 			}
@@ -148,7 +166,7 @@ func TestOnlyTheRightHitIsCounted(t *testing.T) {
 		if hits((i+1)%20, in) != 0 {
 			t.Fatalf("%q is a hit of another key", in)
 		}
-		begin := bytes.Index(in, k.head(i))
+		begin := bytes.Index(in, k.appendValue(nil, i, 0))
 		at := rapid.IntRange(begin, begin+99).Draw(t, "at")
 		in[at] ^= byte(rapid.IntRange(1, 255).Draw(t, "flip"))
 		if hits(i, in) != 0 {
@@ -158,19 +176,23 @@ func TestOnlyTheRightHitIsCounted(t *testing.T) {
 }
 
 func TestARequestAllocatesNothing(t *testing.T) {
-	k := newKeyspace(100, 100)
 	for _, p := range protocols {
-		b := newInbox(k, p.dialect(k))
-		next := mix(Plan{Keys: 1, Sets: 0, Gets: 1}, 0, -1)
-		answer, c := hit(p, k, 0), &client{}
-		got := testing.AllocsPerRun(1000, func() {
-			c.compose(b.speaks, 1, next, &b.tally.Counts)
-			if err := b.digest(c, copy(b.space(c), answer)); err != nil {
-				t.Fatal(err)
+		for _, writes := range []*versions{nil, newVersions(100)} {
+			k := spaceOf(100, "100")
+			b := inboxOf(k, p.dialect(k))
+			next := mix(Plan{Keys: 1, Choice: "zipf:0.99", Ratio: workload.Ratio{Gets: 1}}, 0, 1, -1)
+			answer, c := hit(p, k, 0), &client{}
+			k.writes = writes
+			got := testing.AllocsPerRun(1000, func() {
+				b.compose(c, 1, next, 0)
+				c.sent = len(c.out)
+				if err := b.digest(c, copy(b.space(c), answer)); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if got != 0 || b.tally.Hits != b.tally.Gets {
+				t.Errorf("%s: %v allocations per request, %d hits of %d gets", p, got, b.tally.Hits, b.tally.Gets)
 			}
-		})
-		if got != 0 || b.tally.Hits != b.tally.Gets {
-			t.Errorf("%s: %v allocations per request, %d hits of %d gets", p, got, b.tally.Hits, b.tally.Gets)
 		}
 	}
 }

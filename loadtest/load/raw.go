@@ -3,6 +3,7 @@
 package load
 
 import (
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -24,9 +25,10 @@ func writeRaw(fd int, b []byte) (int, error) {
 	return result(n, errno)
 }
 
-func waitRaw(epoll int, events []unix.EpollEvent, milliseconds int) (int, error) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll),
-		uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(milliseconds), 0, 0)
+func waitRaw(epoll int, events []unix.EpollEvent, patience time.Duration) (int, error) {
+	limit := unix.NsecToTimespec(int64(patience))
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(epoll),
+		uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(unsafe.Pointer(&limit)), 0, 0)
 	return result(n, errno)
 }
 

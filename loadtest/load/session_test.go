@@ -53,7 +53,7 @@ func TestCountsAgreeWithTheServersOwn(t *testing.T) {
 				t.Errorf("filled %+v, want %d keys stored", filled.Counts, p.Keys)
 			}
 			r, err := s.Run(t.Context(), x)
-			if err != nil {
+			if err = butForTheRate(r, err); err != nil {
 				t.Fatal(err)
 			}
 			if r.Gets != uint64(server.Stat("cmd_get")) || r.Sets+filled.Sets != uint64(server.Stat("cmd_set")) {
@@ -66,6 +66,16 @@ func TestCountsAgreeWithTheServersOwn(t *testing.T) {
 			if x.Requests > 0 && r.Requests() != uint64(x.Requests) {
 				t.Errorf("%d requests were sent, want %d", r.Requests(), x.Requests)
 			}
+			if r.Stale+r.Late+r.Wrong+r.Lost != 0 {
+				t.Errorf("counts %+v", r.Counts)
+			}
+			sum := Counts{}
+			for _, w := range r.Series {
+				sum.add(w.Counts)
+			}
+			if sum != r.Counts {
+				t.Errorf("counts %+v, by seconds %+v", r.Counts, sum)
+			}
 			if r.Rate <= 0 || r.Latency.P50 <= 0 || r.Latency.Max < r.Latency.P99 {
 				t.Errorf("rate %v, latency %+v", r.Rate, r.Latency)
 			}
@@ -76,16 +86,41 @@ func TestCountsAgreeWithTheServersOwn(t *testing.T) {
 	f("no pipelining", func(p *Plan) { p.Pipeline = 1 }, Extent{Requests: 1000})
 	f("two lanes", func(p *Plan) { p.Lanes, p.Connections = 2, 7 }, Extent{Requests: 1001})
 	f("fewer requests than connections", func(p *Plan) { p.Connections = 20 }, Extent{Requests: 3})
-	f("large values", func(p *Plan) { p.ValueSize, p.Keys, p.Sets = 300_000, 20, 10 }, Extent{Requests: 300})
-	f("empty values", func(p *Plan) { p.ValueSize = 0 }, Extent{Requests: 500})
+	f("large values", func(p *Plan) { p.ValueSize, p.Keys, p.Ratio.Sets = "300000", 20, 10 }, Extent{Requests: 300})
+	f("empty values", func(p *Plan) { p.ValueSize = "0" }, Extent{Requests: 500})
+	f("two versioned lanes at a rate", func(p *Plan) {
+		p.Lanes, p.Connections, p.Versions, p.Rate, p.Choice = 2, 7, true, 50_000, "zipf:1"
+	}, Extent{Requests: 5003})
+	f("at a rate by time", func(p *Plan) { p.Rate = 2000 }, Extent{Duration: 200 * time.Millisecond})
+	f("gomemcache", func(p *Plan) { speakGomemcache(p) }, Extent{Requests: 1001})
+	f("gomemcache at a rate", func(p *Plan) { speakGomemcache(p); p.Rate, p.Churn = 5000, 10 }, Extent{Requests: 501})
 	for _, protocol := range []Protocol{"", Meta, Binary} {
 		speak := func(p *Plan) { p.Protocol = protocol }
 		name := "protocol " + string(protocol)
 		f(name, speak, Extent{Requests: 5003})
-		f(name+", large values", func(p *Plan) { speak(p); p.ValueSize, p.Keys, p.Sets = 300_000, 20, 10 }, Extent{Requests: 300})
-		f(name+", empty values", func(p *Plan) { speak(p); p.ValueSize = 0 }, Extent{Requests: 500})
+		f(name+", large values", func(p *Plan) { speak(p); p.ValueSize, p.Keys, p.Ratio.Sets = "300000", 20, 10 }, Extent{Requests: 300})
+		f(name+", empty values", func(p *Plan) { speak(p); p.ValueSize = "0" }, Extent{Requests: 500})
+		f(name+", versions and churn", func(p *Plan) { speak(p); p.Versions, p.Churn = true, 9 }, Extent{Requests: 2003})
+		f(name+", all lengths", func(p *Plan) {
+			speak(p)
+			p.KeySize, p.ValueSize, p.Versions, p.Lives = "gev:30.7984:8.20449:0.078688", "etc", true, "1h:1,2h:1"
+		}, Extent{Requests: 2003})
+		f(name+", at a rate with churn", func(p *Plan) { speak(p); p.Rate, p.Churn, p.Versions = 20_000, 9, true }, Extent{Requests: 2003})
 		f(name+", wrapped", func(p *Plan) { speak(p); p.Wrap = asIs }, Extent{Requests: 5003})
 	}
+}
+
+// butForTheRate is what else went wrong in a run: a machine that is busy with something else cannot keep a rate.
+func butForTheRate(r Result, err error) error {
+	if r.Open == nil {
+		return err
+	}
+	r.Open = nil
+	return r.Err()
+}
+
+func speakGomemcache(p *Plan) {
+	p.Client, p.Pipeline, p.Versions, p.Ratio.Multigets, p.MultigetKeys = Gomemcache, 1, true, 0, 3
 }
 
 func TestUnixSocket(t *testing.T) {
@@ -163,7 +198,7 @@ func converse(conn net.Conn, answer func(request) string) {
 func runAgainst(t *testing.T, answer func(request) string) (Result, error) {
 	t.Helper()
 	p := small(serve(t, "tcp", "127.0.0.1:0", answer))
-	p.Connections, p.Gets = 1, 1
+	p.Connections, p.Ratio.Gets = 1, 1
 	return open(t, p).Run(t.Context(), Extent{Requests: 100})
 }
 
@@ -176,10 +211,9 @@ func other(key string) string {
 }
 
 func valueOf(p Plan, asked, named string) string {
-	k := newKeyspace(p.Keys, p.ValueSize)
 	var i uint32
 	fmt.Sscanf(asked, keyFormat, &i)
-	return fmt.Sprintf("VALUE %s 0 %d\r\n%s%s\r\nEND\r\n", named, p.ValueSize, k.head(i), k.filler)
+	return fmt.Sprintf("VALUE %s 0 %s\r\n%s\r\nEND\r\n", named, p.ValueSize, newKeyspace(p).appendValue(nil, i, 0))
 }
 
 func TestWrongAnswersAreCounted(t *testing.T) {
@@ -193,7 +227,7 @@ func TestWrongAnswersAreCounted(t *testing.T) {
 				}
 				return get(q.key)
 			})
-			if r.Wrong != r.Gets || r.Gets == 0 || r.Hits != 0 || r.Stored != r.Sets || r.Lost != 0 {
+			if r.Wrong != r.Gets || r.Gets == 0 || r.Hits != 0 || r.Stored != r.Sets || r.Unanswered != 0 {
 				t.Errorf("counts %+v, want every get wrong", r.Counts)
 			}
 			if err == nil || !strings.Contains(err.Error(), "wrong answers, the first: get lt:") {
@@ -223,7 +257,7 @@ func TestRightAnswersOfTheFakeAreHits(t *testing.T) {
 
 func TestErrorAnswersAreCounted(t *testing.T) {
 	r, err := runAgainst(t, func(request) string { return "SERVER_ERROR backend timed out\r\n" })
-	if r.Errors != 100 || r.Wrong+r.Lost != 0 {
+	if r.Errors != 100 || r.Wrong+r.Unanswered != 0 {
 		t.Errorf("counts %+v, want 100 errors", r.Counts)
 	}
 	if err == nil || !strings.Contains(err.Error(), "SERVER_ERROR backend timed out") {
@@ -244,8 +278,8 @@ func TestBrokenConnectionsLoseWhatTheyOwe(t *testing.T) {
 				}
 				return miss(q)
 			})
-			if r.Requests() != 12 || r.Lost != 2 || r.Answered() != 10 {
-				t.Errorf("counts %+v, want 12 sent and 2 of them lost", r.Counts)
+			if r.Requests() != 12 || r.Unanswered != 2 || r.Answered() != 10 {
+				t.Errorf("counts %+v, want 12 sent and 2 of them unanswered", r.Counts)
 			}
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error is %v, want one about %q", err, want)
@@ -319,7 +353,7 @@ func TestEndOfContextEndsTheRunWithWhatWasMeasured(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the load goes on after its context ended")
 	}
-	if r.Gets < 1000 || r.Gets != uint64(server.Stat("cmd_get")) || r.Lost != 0 {
+	if r.Gets < 1000 || r.Gets != uint64(server.Stat("cmd_get")) || r.Unanswered != 0 {
 		t.Errorf("counts %+v; the server counted %d gets", r.Counts, server.Stat("cmd_get"))
 	}
 }
@@ -330,8 +364,8 @@ func TestStuckServerLosesRequestsAfterThePatience(t *testing.T) {
 	s := open(t, small(serve(t, "tcp", "127.0.0.1:0", func(request) string { <-stuck; return "" })))
 	s.drivers[0].(*lane).limit = 100 * time.Millisecond
 	r, err := s.Run(t.Context(), Extent{Requests: 1000})
-	if r.Lost != r.Requests() || r.Lost != 32 {
-		t.Errorf("counts %+v, want 32 requests and all of them lost", r.Counts)
+	if r.Unanswered != r.Requests() || r.Unanswered != 32 {
+		t.Errorf("counts %+v, want 32 requests and all of them unanswered", r.Counts)
 	}
 	if err == nil || !strings.Contains(err.Error(), "no reply in time") {
 		t.Errorf("error is %v", err)

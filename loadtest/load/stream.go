@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync/atomic"
 	"time"
 )
 
@@ -17,13 +16,12 @@ type stream struct {
 	inbox
 	client client
 	conn   net.Conn
-	batch  int // requests
-	origin time.Time
+	batch  int           // requests
 	limit  time.Duration // how long a batch may take
 }
 
 func newStream(k *keyspace, d dialect, conn net.Conn, batch int) *stream {
-	return &stream{inbox: newInbox(k, d), conn: conn, batch: batch, origin: time.Now(), limit: patience}
+	return &stream{inbox: newInbox(k, d), conn: conn, batch: batch, limit: patience}
 }
 
 func (s *stream) depth(n int) { s.batch = n }
@@ -31,30 +29,32 @@ func (s *stream) depth(n int) { s.batch = n }
 func (s *stream) close() { s.conn.Close() }
 
 // offer does what lane.offer does.
-func (s *stream) offer(next source, stop *atomic.Bool) *tally {
-	s.tally = newTally()
-	next = next.until(stop)
+func (s *stream) offer(r *run, driver int, next source) *tally {
+	s.enter(r, driver)
+	next = next.until(&r.stop)
+	s.now = r.clock()
 	c := &s.client
-	for !c.closed && c.compose(s.speaks, s.batch, next, &s.tally.Counts) {
+	for !c.closed && s.compose(c, s.batch, next, s.now) > 0 {
 		if err := s.exchange(c); err != nil {
 			s.lose(c, err)
 			s.conn.Close()
 		}
 	}
-	return s.tally
+	return s.leave()
 }
 
 // exchange writes a batch and reads until it is answered.
 func (s *stream) exchange(c *client) error {
-	now := time.Now()
-	c.since = int64(now.Sub(s.origin))
-	s.conn.SetDeadline(now.Add(s.limit))
+	s.tally.lastSent = s.now
+	s.conn.SetDeadline(time.Now().Add(s.limit))
 	if _, err := s.conn.Write(c.out); err != nil {
 		return fmt.Errorf("cannot write request: %w", err)
 	}
+	c.sent = len(c.out)
 	for c.waiting() > 0 {
 		n, err := s.conn.Read(s.space(c))
-		s.now = int64(time.Since(s.origin))
+		s.now = s.run.clock()
+		s.tally.pulse.beat(s.now, s.tally.Counts)
 		if err := s.digest(c, n); err != nil {
 			return err
 		}

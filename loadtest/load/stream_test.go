@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"cacherouter/loadtest/workload"
+
 	"pgregory.net/rapid"
 )
 
@@ -27,8 +29,8 @@ func TestWrappedConnectionsLoseWhatTheyOwe(t *testing.T) {
 		}))
 		p.Connections, p.Wrap = 1, asIs
 		r, err := open(t, p).Run(t.Context(), Extent{Requests: 100})
-		if r.Requests() != 12 || r.Lost != 2 || r.Answered() != 10 {
-			t.Errorf("counts %+v, want 12 sent and 2 of them lost", r.Counts)
+		if r.Requests() != 12 || r.Unanswered != 2 || r.Answered() != 10 {
+			t.Errorf("counts %+v, want 12 sent and 2 of them unanswered", r.Counts)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want one about %q", err, want)
@@ -49,8 +51,8 @@ func TestWrappedConnectionToAStuckServerLosesRequests(t *testing.T) {
 		d.(*stream).limit = 100 * time.Millisecond
 	}
 	r, err := s.Run(t.Context(), Extent{Requests: 1000})
-	if r.Lost != r.Requests() || r.Lost != 32 {
-		t.Errorf("counts %+v, want 32 requests and all of them lost", r.Counts)
+	if r.Unanswered != r.Requests() || r.Unanswered != 32 {
+		t.Errorf("counts %+v, want 32 requests and all of them unanswered", r.Counts)
 	}
 	if err == nil || !strings.Contains(err.Error(), "no reply in time") {
 		t.Errorf("error is %v", err)
@@ -111,7 +113,7 @@ func answer(conn net.Conn, a *Answers) {
 func TestAnswersAreTheRightOnes(t *testing.T) {
 	for _, size := range []int{0, 5, 100, 9000} {
 		p := small("x")
-		p.ValueSize = size
+		p.ValueSize = workload.Fixed(size)
 		p.Target = answering(t, p)
 		r, err := open(t, p).Run(t.Context(), Extent{Requests: 3000})
 		if err != nil || r.Hits != r.Gets || r.Stored != r.Sets || r.Answered() != 3000 {
@@ -126,8 +128,8 @@ func TestAnswersAreTheSameHoweverTheRequestsAreSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newText(newKeyspace(p.Keys, p.ValueSize))
-	stream := d.appendSet(d.appendGet(d.appendGet([]byte(askVersion), 3), 199), 7)
+	d := text{newKeyspace(p)}
+	stream := d.appendSet(d.appendGet(d.appendGet([]byte(askVersion), []call{{key: 3}}), []call{{key: 199}}), call{key: 7})
 	want, _, err := a.Append(nil, stream)
 	if err != nil || bytes.Count(want, []byte("END\r\n")) != 2 || !bytes.HasSuffix(want, []byte("STORED\r\n")) {
 		t.Fatalf("%q, %v", want, err)
@@ -170,8 +172,8 @@ func TestAnswersAllocateNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, out := newText(newKeyspace(200, 100)), make([]byte, 0, 4096)
-	in := d.appendSet(d.appendGet(nil, 3), 7)
+	d, out := text{spaceOf(200, "100")}, make([]byte, 0, 4096)
+	in := d.appendSet(d.appendGet(nil, []call{{key: 3}}), call{key: 7})
 	if n := testing.AllocsPerRun(100, func() { a.Append(out, in) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -3,13 +3,16 @@
 package load
 
 import (
-	"bytes"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"cacherouter/loadtest/workload"
+
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -74,12 +77,12 @@ func TestMergedTalliesEqualOne(t *testing.T) {
 				l.took(time.Duration(d))
 				l.Gets++
 				l.Hits += uint64(d % 3)
-				l.Lost += uint64(d % 2)
+				l.Unanswered += uint64(d % 2)
 			}
 		}
 		left.add(right)
-		if got, want := left.result(time.Second), whole.result(time.Second); got != want {
-			t.Fatalf("merged %+v, want %+v", got, want)
+		if diff := cmp.Diff(whole.result(time.Second), left.result(time.Second)); diff != "" {
+			t.Fatal(diff)
 		}
 	})
 }
@@ -121,39 +124,40 @@ func TestScanTextRefusesWhatMemcachedNeverSays(t *testing.T) {
 
 func TestHoldsOnlyTheValueOfTheKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.IntRange(1, 200).Draw(t, "size")
-		k := newKeyspace(20, size)
+		size := rapid.IntRange(headLen, 200).Draw(t, "size")
+		k := spaceOf(20, workload.Fixed(size))
 		i := rapid.Uint32Range(0, 19).Draw(t, "key")
-		request := newText(k).appendSet(nil, i)
-		value := request[bytes.IndexByte(request, '\n')+1 : len(request)-2]
-		if !k.holds(i, reply{key: k.key(i), data: value}) {
+		holds := func(i uint32, r reply) bool { _, ok := k.holds(i, r); return ok }
+		request := text{k}.appendSet(nil, call{key: i})
+		value := request[len("set lt:00000000 0 0 \r\n")+len(strconv.Itoa(size)) : len(request)-2]
+		if !holds(i, reply{key: k.key(i), data: value}) {
 			t.Fatalf("value %q of %s is not accepted", value, k.key(i))
 		}
-		if k.holds(i, reply{key: k.key((i + 1) % 20), data: value}) {
+		if holds(i, reply{key: k.key((i + 1) % 20), data: value}) {
 			t.Fatal("value under another key is accepted")
 		}
-		if k.holds(i, reply{key: k.key(i), data: value[:size-1]}) {
+		if holds(i, reply{key: k.key(i), data: value[:size-1]}) {
 			t.Fatal("value cut short is accepted")
 		}
 		at := rapid.IntRange(0, size-1).Draw(t, "at")
 		value[at] ^= byte(rapid.IntRange(1, 255).Draw(t, "flip"))
-		if k.holds(i, reply{key: k.key(i), data: value}) {
+		if holds(i, reply{key: k.key(i), data: value}) {
 			t.Fatalf("value with a changed byte %d is accepted", at)
 		}
 	})
 }
 
 func TestRepliesAreTheSameHoweverTheyAreSplit(t *testing.T) {
-	k := newKeyspace(5, 40)
+	k := spaceOf(5, "40")
 	stream, asked := []byte(nil), []call(nil)
 	for i := range uint32(5) {
 		stream = append(append(stream, "VALUE "...), k.key(i)...)
-		stream = append(append(stream, " 0 40\r\n"...), k.head(i)...)
-		stream = append(append(stream, k.filler...), afterValue+"STORED\r\nEND\r\n"...)
-		asked = append(asked, call{opGet, i}, call{opSet, i}, call{opGet, i})
+		stream = k.appendValue(append(stream, " 0 40\r\n"...), i, 0)
+		stream = append(stream, afterValue+"STORED\r\nEND\r\n"...)
+		asked = append(asked, call{op: opGet, key: i}, call{op: opSet, key: i}, call{op: opGet, key: i})
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		l := newInbox(k, newText(k))
+		l := inboxOf(k, text{k})
 		c := &client{asked: slices.Clone(asked)}
 		for rest := stream; len(rest) > 0; {
 			n := copy(l.space(c), rest[:rapid.IntRange(1, len(rest)).Draw(t, "read")])
@@ -171,8 +175,8 @@ func TestRepliesAreTheSameHoweverTheyAreSplit(t *testing.T) {
 
 func TestMixKeepsItsRatioAndItsNumber(t *testing.T) {
 	p := DefaultPlan("x")
-	next, sets, all := mix(p, 0, 110_000), 0, 0
-	for q, ok := next(); ok; q, ok = next() {
+	next, sets, all := mix(p, 0, 1, 110_000), 0, 0
+	for q, ok := next(0); ok; q, ok = next(0) {
 		all++
 		if q.op == opSet {
 			sets++
@@ -189,7 +193,7 @@ func TestSweepsTogetherVisitEachKeyOnce(t *testing.T) {
 	seen := make([]int, p.Keys)
 	for lane := range 3 {
 		next := sweep(p, lane, 3)
-		for q, ok := next(); ok; q, ok = next() {
+		for q, ok := next(0); ok; q, ok = next(0) {
 			seen[q.key]++
 		}
 	}
@@ -203,7 +207,7 @@ func TestPlansThatCannotBeRun(t *testing.T) {
 		t.Helper()
 		p := DefaultPlan("127.0.0.1:1")
 		change(&p)
-		if err := p.validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want one about %q", err, want)
 		}
 	}
@@ -212,16 +216,29 @@ func TestPlansThatCannotBeRun(t *testing.T) {
 	f(func(p *Plan) { p.Connections = 0 }, "connections")
 	f(func(p *Plan) { p.Pipeline = maxPipeline + 1 }, "pipeline")
 	f(func(p *Plan) { p.Keys = 0 }, "keys")
-	f(func(p *Plan) { p.ValueSize = 1<<20 + 1 }, "value size")
-	f(func(p *Plan) { p.Sets, p.Gets = 0, 0 }, "sets and gets")
+	f(func(p *Plan) { p.ValueSize = "1048577" }, "value size is 1048577")
+	f(func(p *Plan) { p.Ratio = workload.Ratio{} }, "sets, gets")
+	f(func(p *Plan) { p.ValueSize = "big" }, `"big"`)
+	f(func(p *Plan) { p.KeySize = "10" }, "key size is 10, not in 11..250")
+	f(func(p *Plan) { p.KeySize = "gev:1" }, "key size")
+	f(func(p *Plan) { p.Choice = "often" }, `"often"`)
+	f(func(p *Plan) { p.Lives = "1500ms" }, "whole seconds")
+	f(func(p *Plan) { p.Rate = -1 }, "rate is -1")
+	f(func(p *Plan) { p.Rate = math.NaN() }, "rate is NaN")
+	f(func(p *Plan) { p.Churn = -1 }, "churn")
+	f(func(p *Plan) { p.Origin = &Origin{Capacity: -1} }, "origin")
+	f(func(p *Plan) { p.Client = "php" }, `client is "php"`)
+	f(func(p *Plan) { p.Client, p.Protocol = Gomemcache, Meta }, "gomemcache speaks text")
+	f(func(p *Plan) { p.Client, p.Pipeline = Gomemcache, 2 }, "without pipelining")
+	f(func(p *Plan) { p.Wrap, p.Rate = asIs, 1 }, "closed loops")
 }
 
 func TestMixAsksForTheHotKeyAsOftenAsThePlanSays(t *testing.T) {
 	p := DefaultPlan("x")
-	p.Hot = 50
+	p.Choice = "hotspot:0.5:1:3600"
 	const n = 100_000
-	next, hot := mix(p, 0, n), 0
-	for q, ok := next(); ok; q, ok = next() {
+	next, hot := mix(p, 0, 1, n), 0
+	for q, ok := next(0); ok; q, ok = next(0) {
 		if q.key == 0 {
 			hot++
 		}

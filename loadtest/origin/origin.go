@@ -5,6 +5,7 @@
 package origin
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -12,31 +13,38 @@ import (
 // Origin stands for a database. It may be used concurrently. Do not copy it after its first use.
 type Origin struct {
 	latency time.Duration
-	free    chan struct{} // nil means that there is no bound
 	asked   atomic.Uint64
+
+	mu     sync.Mutex  // guards all below
+	places []time.Time // when each of the places is free again; none means that there is no bound
+	next   int         // the place that is free first: all answers take as long, so they end in order
 }
 
 // New returns an origin that takes the latency for each answer and gives at most capacity answers at
 // a time, so that it answers capacity/latency a second; others wait. Capacity 0 is no bound.
 func New(latency time.Duration, capacity int) *Origin {
-	o := &Origin{latency: latency}
-	if capacity > 0 {
-		o.free = make(chan struct{}, capacity)
+	return &Origin{latency: latency, places: make([]time.Time, capacity)}
+}
+
+// Ask asks for an answer, counts it, and says when it comes, for those who do not want to sleep until then.
+func (o *Origin) Ask(now time.Time) (answered time.Time) {
+	o.asked.Add(1)
+	if len(o.places) == 0 {
+		return now.Add(o.latency)
 	}
-	return o
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	free := &o.places[o.next]
+	o.next = (o.next + 1) % len(o.places)
+	if free.Before(now) {
+		*free = now
+	}
+	*free = free.Add(o.latency)
+	return *free
 }
 
 // Fetch takes as long as an answer does, and counts it.
-func (o *Origin) Fetch() {
-	o.asked.Add(1)
-	if o.free != nil {
-		o.free <- struct{}{}
-		defer func() { <-o.free }()
-	}
-	if o.latency > 0 {
-		time.Sleep(o.latency)
-	}
-}
+func (o *Origin) Fetch() { time.Sleep(time.Until(o.Ask(time.Now()))) }
 
 // Asked is how many answers were asked for.
 func (o *Origin) Asked() uint64 { return o.asked.Load() }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -49,7 +48,7 @@ func Run(ctx context.Context, p Plan, do func(worker, n int)) (Result, error) {
 	if p.Rate <= 0 || p.Workers < 1 {
 		return Result{}, errors.New("a paced load needs a rate and workers")
 	}
-	r := &run{Plan: p, ctx: ctx, do: do, begin: time.Now()}
+	r := &run{Plan: p, ctx: ctx, do: do, begin: time.Now(), due: NewSchedule(p.Rate)}
 	results := make([]Result, p.Workers)
 	var running sync.WaitGroup
 	for i := range results {
@@ -70,14 +69,14 @@ type run struct {
 	ctx   context.Context
 	do    func(worker, n int)
 	begin time.Time
-	taken atomic.Int64
+	due   *Schedule
 }
 
 func (r *run) work(worker int, result *Result) {
 	for {
-		n := int(r.taken.Add(1)) - 1
-		due := r.begin.Add(time.Duration(float64(n) / r.Rate * float64(time.Second)))
-		if r.Count > 0 && n >= r.Count || r.For > 0 && due.Sub(r.begin) >= r.For {
+		n, after := r.due.Take()
+		due := r.begin.Add(after)
+		if r.Count > 0 && n >= r.Count || r.For > 0 && after >= r.For {
 			return
 		}
 		waited := r.await(due)

@@ -38,7 +38,7 @@ func TestQuantile(t *testing.T) {
 
 func TestSampleDividesByTheAnsweredRequests(t *testing.T) {
 	r := load.Result{
-		Counts: load.Counts{Gets: 90, Sets: 30, Lost: 20}, Seconds: 2, Rate: 50,
+		Counts: load.Counts{Gets: 90, Sets: 30, Unanswered: 20}, Seconds: 2, Rate: 50,
 		Latency: load.Latency{P50: 5, P99: 9},
 	}
 	got := newSample(process.Cost{CPU: time.Millisecond, Switches: 25}, process.Cost{CPU: 2 * time.Millisecond}, r)

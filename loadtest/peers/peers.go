@@ -16,6 +16,7 @@ import (
 	"cacherouter/loadtest/load"
 	"cacherouter/loadtest/paired"
 	"cacherouter/loadtest/process"
+	"cacherouter/loadtest/workload"
 )
 
 // Nutcracker, as a contender of a Config, is the nutcracker in PATH.
@@ -202,7 +203,7 @@ func (s *stage) run(ctx context.Context, shape Shape) (Outcome, error) {
 	var contenders []paired.Contender
 	for _, x := range s.contenders {
 		p := load.DefaultPlan(x.server.Addr)
-		p.Connections, p.Pipeline, p.ValueSize = shape.Connections, shape.Pipeline, shape.ValueSize
+		p.Connections, p.Pipeline, p.ValueSize = shape.Connections, shape.Pipeline, workload.Fixed(shape.ValueSize)
 		contenders = append(contenders, paired.Contender{Name: x.name, Plan: p, PID: x.server.ID()})
 	}
 	samples, err := paired.Run(ctx, c, contenders)

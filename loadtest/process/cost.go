@@ -75,6 +75,27 @@ func Resident(pid int) (uint64, error) {
 	return kib << 10, err
 }
 
+// Usage is what a process has.
+type Usage struct {
+	Resident    uint64 // bytes of physical memory
+	Descriptors int    // open files and sockets
+	Threads     int
+}
+
+// Used is what the process has now.
+func Used(pid int) (u Usage, err error) {
+	if u.Resident, err = Resident(pid); err != nil {
+		return u, err
+	}
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return u, fmt.Errorf("cannot count descriptors: %w", err)
+	}
+	threads, err := tasks(pid)
+	u.Descriptors, u.Threads = len(open), len(threads)
+	return u, err
+}
+
 func tasks(pid int) ([]string, error) {
 	dirs, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	if err != nil || len(dirs) == 0 {

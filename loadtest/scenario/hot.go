@@ -12,13 +12,14 @@ import (
 	"cacherouter/loadtest/fleet"
 	"cacherouter/loadtest/load"
 	"cacherouter/loadtest/toll"
+	"cacherouter/loadtest/workload"
 )
 
 // The load of hot: half of all requests are for one key, the others are for so many that chance
 // alone makes no server 2 % fuller than the mean.
 const (
 	hotServers  = 8
-	hotShare    = 50 // per cent
+	hotChoice   = "hotspot:0.5:1:86400" // the hot key is the same all day
 	spreadKeys  = 100_000
 	hotMeasured = 4 * time.Second
 	manyWrites  = 99   // gets for one set
@@ -190,7 +191,8 @@ func (s *stage) cold(r remedy, front func(server string) (string, error)) (*flee
 // hotPlan is enough to keep two loops busy, with so many gets for a set.
 func hotPlan(f *fleet.Fleet, gets int) load.Plan {
 	p := load.DefaultPlan(f.Routers[0].Addr)
-	p.Connections, p.Pipeline, p.Keys, p.Hot, p.Sets, p.Gets = 64, 8, spreadKeys, hotShare, 1, gets
+	p.Connections, p.Pipeline, p.Keys = 64, 8, spreadKeys
+	p.Choice, p.Ratio = hotChoice, workload.Ratio{Sets: 1, Gets: gets}
 	return p
 }
 
@@ -253,7 +255,7 @@ func (s *stage) spreadOf(f *fleet.Fleet, session *load.Session, d time.Duration)
 		after[i] -= before[i]
 	}
 	return spread{
-		gets: after, sent: int(r.Requests()), rate: r.Rate, hits: float64(r.Hits) / float64(max(r.Gets, 1)), wrong: int(r.Wrong + r.Errors + r.Lost),
+		gets: after, sent: int(r.Requests()), rate: r.Rate, hits: float64(r.Hits) / float64(max(r.Gets, 1)), wrong: int(r.Wrong + r.Errors + r.Unanswered),
 		p99: time.Duration(r.Latency.P99 * float64(time.Microsecond)),
 	}, nil
 }

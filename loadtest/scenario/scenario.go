@@ -29,12 +29,17 @@ type Scenario struct {
 // All are the scenarios, in the order in which "all" runs them.
 func All() []Scenario {
 	return []Scenario{
+		{"steady", "nothing happens: nothing fails, and nothing is lost", steady},
 		{"kill", "a server is killed: errors end at once, and all routers place its keys elsewhere together", kill},
 		{"stop", "a server is stopped (SIGSTOP) and goes on later", stop},
 		{"blip", "a server is away for less than 3 s: nothing is placed anew", blip},
 		{"flap", "a server comes and goes: it is placed elsewhere once, not each time", flap},
 		{"partition", "two of five routers cannot talk to the other three, and a server dies meanwhile", partition},
 		{"router", "a router is stopped for 10 s, then gets a tenth of a processor: nothing is placed anew", router},
+		{"router-kill", "a router is killed: clients that know another one see nothing", routerKill},
+		{"roll-routers", "all routers are restarted, one after the other: clients see nothing", rollRouters},
+		{"roll-servers", "all servers are restarted, one after the other, at once and drained before", rollServers},
+		{"reload", "configurations are read again and again under load, right and wrong ones", reload},
 		{"scale-out", "an 11th server joins at 95 % hits: how much more the origin is asked", scaleOut},
 		{"return", "a server is killed and comes back empty: how many hits are left", comeBack},
 		{"stale", "everything that may bring old values back: they are looked for", stale},
@@ -42,6 +47,8 @@ func All() []Scenario {
 		{"hot", "half of all requests are for one key: how full its server is, with each remedy", hot},
 		{"stampede", "1,000 clients ask for one missing key at once: what servers and the origin see of it", stampede},
 		{"slow", "one of eight servers is slowed to a tenth: what comes to it, with each bound", slow},
+		{"fast-fail", "one of eight servers fails every request within no time: what comes to it, and to clients", fastFail},
+		{"soak", "hours in small: memory and descriptors of routers stay as they are", soak},
 	}
 }
 
@@ -60,11 +67,13 @@ func Find(name string) ([]Scenario, error) {
 
 // Config says how scenarios are run. Binary must be set.
 type Config struct {
-	Binary  string       // of cacherouter
-	Long    bool         // the long forms: more repeats, more operations, longer faults
-	Repeats int          // of scenarios that repeat; 0 is their default
-	Note    func(string) // is told what happens, may be nil
-	Logs    io.Writer    // gets what routers log, may be nil; see [fleet.Config]
+	Binary  string // of cacherouter
+	Long    bool   // the long forms: more repeats, more operations, longer faults
+	Repeats int    // of scenarios that repeat; 0 is their default
+	// For is how long soak and steady last; 0 is as long as their form does.
+	For  time.Duration
+	Note func(string) // is told what happens, may be nil
+	Logs io.Writer    // gets what routers log, may be nil; see [fleet.Config]
 }
 
 // Run runs a scenario. The report is valid, though it is not whole and does not pass, when
@@ -100,6 +109,14 @@ func (s *stage) repeats(short, long int) int {
 		return long
 	}
 	return short
+}
+
+// lasting is as length, if the user does not say how long.
+func (s *stage) lasting(short, long time.Duration) time.Duration {
+	if s.For > 0 {
+		return s.For
+	}
+	return s.length(short, long)
 }
 
 // length is a time that depends on the form.

@@ -2,6 +2,7 @@ package toll
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"net"
 	"sync"
@@ -17,6 +18,7 @@ type Gate struct {
 	server  string
 	places  places
 	service atomic.Int64 // nanoseconds
+	fault   atomic.Int32 // a Fault
 
 	here Counts // in flight; guarded by the road's mutex, as is seen
 	seen Seen   // since the last Clear
@@ -35,6 +37,34 @@ func (r *Road) newGate(server string) *Gate {
 // Take has the server take so long for each request that gets a place from now on.
 func (g *Gate) Take(service time.Duration) { g.service.Store(int64(service)) }
 
+// Fault is a way of a server to fail within no time.
+type Fault int32
+
+// The faults.
+const (
+	Well     Fault = iota
+	Refusing       // gets and sets are answered with an error at once, all else as ever
+	Hanging        // connections are taken and closed at their first request
+)
+
+// Fail has the server fail, or be well again, from now on.
+func (g *Gate) Fail(how Fault) { g.fault.Store(int32(how)) }
+
+func (g *Gate) failing(how Fault) bool { return Fault(g.fault.Load()) == how }
+
+// refusal is what a server says that fails.
+const refusal = "SERVER_ERROR out of order\r\n"
+
+// refusable reports whether a request with this line is one that a refusing server refuses.
+func refusable(line []byte) bool {
+	verb, _, _ := bytes.Cut(line, []byte{' '})
+	switch string(verb) {
+	case "get", "gets", "mg", "set", "add", "ms":
+		return true
+	}
+	return false
+}
+
 func (g *Gate) accept(l net.Listener) {
 	for {
 		client, err := l.Accept()
@@ -52,9 +82,10 @@ func (g *Gate) accept(l net.Listener) {
 
 // ticket is a request that has passed.
 type ticket struct {
-	kind int
-	turn chan struct{} // closed when it has a place
-	done chan struct{} // closed when the reply may go, or nobody waits for that any more
+	kind    int
+	refused bool
+	turn    chan struct{} // closed when it has a place
+	done    chan struct{} // closed when the reply may go, or nobody waits for that any more
 }
 
 // pipelined is how many requests of one connection may be in flight before no more are read.
@@ -91,11 +122,21 @@ func (g *Gate) requests(client, server net.Conn, give func(*ticket)) {
 		if err != nil {
 			return
 		}
-		t := &ticket{g.road.kind(before, request[:line]), make(chan struct{}), make(chan struct{})}
+		t := &ticket{kind: g.road.kind(before, request[:line]), turn: make(chan struct{}), done: make(chan struct{})}
+		t.refused = g.failing(Refusing) && refusable(request[:line])
 		g.road.count(g, t.kind, 1)
 		before, buf = append(before[:0], request[:line]...), request
-		g.places.ask(t)
+		if g.failing(Hanging) {
+			g.road.count(g, t.kind, -1)
+			return
+		}
+		if !t.refused {
+			g.places.ask(t)
+		}
 		give(t)
+		if t.refused {
+			continue
+		}
 		if _, err := server.Write(request); err != nil {
 			return
 		}
@@ -105,6 +146,9 @@ func (g *Gate) requests(client, server net.Conn, give func(*ticket)) {
 // hold waits for a place, and there for as long as a request takes.
 func (g *Gate) hold(ctx context.Context, t *ticket) {
 	defer close(t.done)
+	if t.refused {
+		return
+	}
 	defer g.places.leave(t)
 	select {
 	case <-t.turn:
@@ -126,7 +170,12 @@ func (g *Gate) replies(cancel func(), client, server net.Conn, tickets <-chan *t
 	reply := []byte(nil)
 	for t := range tickets {
 		var err error
-		if reply, err = readReply(in, reply[:0]); err == nil {
+		if t.refused {
+			reply = append(reply[:0], refusal...)
+		} else {
+			reply, err = readReply(in, reply[:0])
+		}
+		if err == nil {
 			<-t.done
 			_, err = client.Write(reply)
 		}

@@ -186,3 +186,37 @@ func TestWhereRequestsAndRepliesEnd(t *testing.T) {
 		}
 	}
 }
+
+func TestAServerThatFailsDoesSoAtOnce(t *testing.T) {
+	server := memcachedtest.Start(t)
+	r := NewRoad(Config{Places: 1, Service: time.Millisecond})
+	defer r.Close()
+	g, err := r.Open(server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := caller.Conn{Target: g.Addr, Timeout: 10 * time.Second}
+	defer c.Close()
+	f := func(how Fault, want string) {
+		t.Helper()
+		g.Fail(how)
+		err := c.Set("a", []byte("1"), 0)
+		_, hit, errGet := c.Get("a")
+		if want == "" && (err != nil || errGet != nil || !hit) {
+			t.Errorf("fault %d: %v, %v, hit %v", how, err, errGet, hit)
+		}
+		if want != "" && (err == nil || errGet == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("fault %d: %v, %v, want %q", how, err, errGet, want)
+		}
+	}
+	f(Well, "")
+	f(Refusing, "out of order")
+	if err := c.Delete("b"); err != nil {
+		t.Errorf("a server that refuses gets and sets was asked to delete: %v", err)
+	}
+	f(Hanging, "EOF")
+	f(Well, "")
+	if n := r.Seen()[0].Came.Sum(); n != 9 {
+		t.Errorf("%d requests came, want 9", n)
+	}
+}

@@ -3,6 +3,7 @@ package traffic
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cacherouter/loadtest/ledger"
@@ -25,6 +26,7 @@ type tally struct{ reads, hits int }
 // Account is what a load has seen. It may be used concurrently.
 type Account struct {
 	begin time.Time
+	again atomic.Int64 // requests
 
 	mu       sync.Mutex // guards all below
 	verdicts [ledger.NumVerdicts]int
@@ -94,6 +96,9 @@ func (a *Account) Done() (done, failed int) {
 	}
 	return done, len(a.failures)
 }
+
+// Again is how often a request was asked of another target because one failed.
+func (a *Account) Again() int { return int(a.again.Load()) }
 
 // Bad describes the first stale and wrong answers.
 func (a *Account) Bad() []string {

@@ -13,6 +13,7 @@ import (
 	"cacherouter/loadtest/caller"
 	"cacherouter/loadtest/ledger"
 	"cacherouter/loadtest/pace"
+	"cacherouter/loadtest/workload"
 )
 
 // Cache is what a worker asks. A [caller.Conn] is one; errors are those that it returns.
@@ -34,13 +35,17 @@ type Plan struct {
 	Ledger  *ledger.Ledger
 	Rate    float64 // requests per second, over all targets
 	Workers int     // requests at a time; 0 is 48 for each target
-	// Zipf is by which power keys become rarer, from the first of the ledger on: over 1, or 0 for keys
+	// Zipf is by which power keys become rarer, from the first of the ledger on: over 0, or 0 for keys
 	// that are all as frequent.
 	Zipf float64
 	// Writes and Deletes are their shares of the requests, per mille.
 	Writes, Deletes int
 	// Refill has a read that misses be followed by a write of the key, as look-aside clients do.
 	Refill bool
+	// Failover has a worker whose target fails ask the next one, and so on; only what all failed is failed.
+	Failover bool
+	// Churn is after how many requests a worker closes its connection and makes another; 0 is never.
+	Churn int
 	// Timeout is how long a client waits; 0 is 2 s.
 	Timeout time.Duration
 	Seed    uint64
@@ -62,6 +67,7 @@ type client struct {
 	target int
 	rng    *rand.Rand
 	key    func() int
+	made   int // requests
 }
 
 // Fill writes every key of the ledger once, through the first target or the cache. It comes before Start.
@@ -109,8 +115,8 @@ func (p Plan) keys(rng *rand.Rand) func() int {
 	if p.Zipf == 0 {
 		return func() int { return rng.IntN(p.Ledger.Len()) }
 	}
-	z := rand.NewZipf(rng, p.Zipf, 1, uint64(p.Ledger.Len()-1))
-	return func() int { return int(z.Uint64()) }
+	z := workload.NewZipf(p.Zipf, p.Ledger.Len())
+	return func() int { return z.Draw(rng) - 1 }
 }
 
 func (p Plan) timeout() time.Duration {
@@ -125,8 +131,8 @@ func Start(ctx context.Context, p Plan) (*Running, error) {
 	switch {
 	case len(p.Targets) == 0 && p.Cache == nil || p.Ledger == nil || p.Rate <= 0:
 		return nil, errors.New("traffic needs targets or a cache, a ledger and a rate")
-	case p.Zipf != 0 && !(p.Zipf > 1):
-		return nil, fmt.Errorf("keys cannot be chosen by Zipf's law with an exponent of %v: want over 1", p.Zipf)
+	case !(p.Zipf >= 0):
+		return nil, fmt.Errorf("keys cannot be chosen by Zipf's law with an exponent of %v: want 0 or over", p.Zipf)
 	}
 	if p.Workers == 0 {
 		p.Workers = 48 * max(1, len(p.Targets))
@@ -137,13 +143,21 @@ func Start(ctx context.Context, p Plan) (*Running, error) {
 	for w := range r.clients {
 		target := w % max(1, len(p.Targets))
 		rng := rand.New(rand.NewPCG(p.Seed, uint64(w)))
-		r.clients[w] = client{cache: p.cache(target), target: target, rng: rng, key: p.keys(rng)}
+		r.clients[w] = client{cache: r.cache(target), target: target, rng: rng, key: p.keys(rng)}
 	}
 	go func() {
 		defer close(r.ended)
 		r.paced, _ = pace.Run(ctx, pace.Plan{Rate: p.Rate, Workers: p.Workers}, r.request) // its plan is right
 	}()
 	return r, nil
+}
+
+// cache is what a worker asks.
+func (r *Running) cache(target int) Cache {
+	if r.plan.Failover && r.plan.Cache == nil {
+		return newSeveral(r.plan, target, &r.account.again)
+	}
+	return r.plan.cache(target)
 }
 
 // Stop ends the load, returns when all requests have ended, and says how well the rate was kept. It
@@ -170,6 +184,9 @@ func (r *Running) request(worker, _ int) {
 		r.write(c, key, false)
 	default:
 		r.read(c, key)
+	}
+	if c.made++; r.plan.Churn > 0 && c.made%r.plan.Churn == 0 {
+		c.cache.Close()
 	}
 }
 

@@ -128,6 +128,28 @@ func TestFailuresAreTimedAndTold(t *testing.T) {
 	}
 }
 
+func TestClientsOfSeveralTargetsAskTheOther(t *testing.T) {
+	servers := memcachedtest.StartN(t, 2)
+	p := plan(servers[0].Addr(), servers[1].Addr())
+	p.Failover, p.Churn, p.Writes, p.Deletes = true, 7, 0, 0
+	r := begin(t, p)
+	a := r.Account()
+	until(t, "requests were answered", func() bool { return requests(a) >= 500 })
+	if a.Again() != 0 {
+		t.Errorf("%d were asked again before anything failed", a.Again())
+	}
+	servers[1].Stop()
+	at := requests(a)
+	until(t, "more were answered", func() bool { return requests(a) >= at+2000 })
+	r.Stop()
+	if _, failed := a.Done(); failed != 0 || a.Again() == 0 {
+		t.Errorf("%d failed, %d were asked again", failed, a.Again())
+	}
+	if n := servers[0].Stat("total_connections"); n < 100 {
+		t.Errorf("%d connections were made, though each was for seven requests", n)
+	}
+}
+
 func TestRefillBringsTheHitsBack(t *testing.T) {
 	server := memcachedtest.Start(t)
 	p := plan(server.Addr())
@@ -192,7 +214,7 @@ func TestACacheIsAskedInPlaceOfTargets(t *testing.T) {
 }
 
 func TestWhatCannotBeOffered(t *testing.T) {
-	for _, p := range []Plan{{}, {Targets: []string{"x"}, Ledger: ledger.New(1, 1)}, {Targets: []string{"x"}, Rate: 1}, {Targets: []string{"x"}, Ledger: ledger.New(1, 1), Rate: 1, Zipf: 1}} {
+	for _, p := range []Plan{{}, {Targets: []string{"x"}, Ledger: ledger.New(1, 1)}, {Targets: []string{"x"}, Rate: 1}, {Targets: []string{"x"}, Ledger: ledger.New(1, 1), Rate: 1, Zipf: -1}} {
 		if _, err := Start(t.Context(), p); err == nil {
 			t.Errorf("%+v was started", p)
 		}
