@@ -156,7 +156,9 @@ func TestTimeoutOfHeadRetriesRest(t *testing.T) {
 		read, write := newCall(t, "get b\r\n"), newCall(t, "incr n 1\r\n")
 		l.do(func() {
 			s.Send(&head.Call, Small, []byte("get a\r\n"))
+			timeout := s.cfg.Timeout
 			s.cfg.Timeout = patience
+			s.due(&head.Call, timeout)
 			s.Send(&read.Call, Small, []byte("get b\r\n"))
 			s.Send(&write.Call, Small, []byte("incr n 1\r\n"))
 		})
@@ -185,8 +187,8 @@ func TestSlowLoopIsNotTheServersFault(t *testing.T) {
 	l.Post(func() {
 		<-busy
 		lane := &s.lanes[Small]
-		lane.waiting.head.deadline = l.Now()
-		lane.waiting.tail.deadline = l.Now()
+		s.due(lane.waiting.head, 0)
+		s.due(lane.waiting.tail, 0)
 		lane.expire()
 		close(done)
 	})

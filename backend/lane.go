@@ -85,7 +85,7 @@ func (l *lane) queued() int {
 func (l *lane) enqueue(c *Call, req []byte) {
 	l.waiting.push(c)
 	if !l.expiry.Armed() {
-		l.wake(c.deadline)
+		l.wake(l.s.deadline(c))
 	}
 	if l.conn == nil || l.greeting {
 		l.unsent = append(l.unsent, req...)
@@ -232,10 +232,9 @@ func (l *lane) lost(f Failure) {
 func (l *lane) resend(f Failure) (failed int) {
 	calls := l.waiting
 	l.waiting = queue{}
-	now := l.s.loop.Now()
 	for calls.n > 0 {
 		c := calls.pop()
-		if c.deadline.After(now) && c.Repeatable && !c.retried && !l.s.closed {
+		if l.s.took(c) < l.s.cfg.Timeout && c.Repeatable && !c.retried && !l.s.closed {
 			c.retried = true
 			l.s.stats.Retries++
 			c.Owner.Restarted(c)

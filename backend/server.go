@@ -209,7 +209,7 @@ func (s *Server) Send(c *Call, n Lane, req []byte) {
 		c.raw = append(c.raw, req...)
 	}
 	c.retried = false
-	c.deadline = s.loop.Now().Add(s.cfg.Timeout)
+	c.sent, c.waited = s.loop.Elapsed(), 0
 	s.lanes[n].send(c, req)
 }
 
@@ -227,8 +227,13 @@ func (s *Server) count(c *Call, u memproto.Unit, b []byte) {
 // Missing counts keys that a reply did not have, of several that were asked for.
 func (s *Server) Missing(keys int) { s.stats.Outcomes[memproto.Miss] += uint64(keys) }
 
-// took returns for how long a call has been under way; its deadline tells when it was sent.
-func (s *Server) took(c *Call) time.Duration { return s.loop.Now().Sub(c.deadline) + s.cfg.Timeout }
+// took returns for how long a call has been under way.
+func (s *Server) took(c *Call) time.Duration { return s.loop.Elapsed() - c.sent }
+
+// deadline returns until when a call has time.
+func (s *Server) deadline(c *Call) time.Time {
+	return s.loop.Now().Add(s.cfg.Timeout - s.took(c))
+}
 
 func (s *Server) fail(c *Call, f Failure) {
 	s.stats.Failures[f]++
