@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"cacherouter/accesslog"
 	"cacherouter/backend"
+	"cacherouter/router"
 )
 
 func decode(t *testing.T, s *Server, path string, v any) {
@@ -150,4 +153,24 @@ func TestPhrase(t *testing.T) {
 	f("[is|are] out: [its|their] keys", 2, "are out: their keys")
 	f("cannot be reached", 2, "cannot be reached")
 	f("", 1, "")
+}
+
+func TestSlowRequests(t *testing.T) {
+	slow := accesslog.NewSlow(10, slog.New(slog.DiscardHandler))
+	idle := newIdle(1)
+	idle.snap.Slow, idle.snap.SlowUnrecorded = 7, 4
+	s := New(Config{Router: idle, Slow: slow, SlowOver: 50 * time.Millisecond})
+	for _, key := range []string{"a", "b", "<c>"} {
+		slow.Take([]router.Record{{Slow: true, Key: key, Took: time.Second}})
+	}
+	var got SlowRequests
+	decode(t, s, "/api/v1/slow?last=2", &got)
+	if got.Over != 0.05 || got.Total != 7 || got.Unrecorded != 4 || len(got.Requests) != 2 || got.Requests[0].Key != "<c>" || got.Requests[1].Seconds != 1 {
+		t.Errorf("%+v", got)
+	}
+	wants(t, asked(s, "GET", "/api/v1/slow?last=0"), 400, "last: want 1 to 10000")
+	decode(t, New(Config{Router: newIdle(1)}), "/api/v1/slow", &got)
+	if got.Over != 0 || len(got.Requests) != 0 {
+		t.Errorf("where none is slow: %+v", got)
+	}
 }

@@ -42,11 +42,12 @@ type Record struct {
 	Gone    bool
 	// Bytes is the length of the reply, were it shown in the text protocol.
 	Bytes int
-	// Sent, First, Answered and Done are when Server was asked, when its reply began to come,
-	// when the reply was there, and when it was passed on, which is when the replies to the
-	// client's earlier requests have been. They count from At, and are 0 of what did not
-	// happen, as they are of what did in the turn that read the request.
-	Sent, First, Answered, Done time.Duration
+	// Took is from At until the reply was passed on, which is when those to the client's
+	// earlier requests have been, or until the client was gone.
+	Took time.Duration
+	// Sent, First and Answered are when Server was asked, when its reply began to come, and
+	// when the reply was there. They count from At, and are 0 of what did not happen.
+	Sent, First, Answered time.Duration
 }
 
 // Way says what decided where a request went.

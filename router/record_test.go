@@ -82,18 +82,18 @@ func TestRecord(t *testing.T) {
 		} {
 			got := all[i]
 			want.Sampled, want.Verb, want.Keys, want.At, want.Listener, want.Client = true, memproto.Get, 1, got.At, r.addr, "tcp:"+c.nc.LocalAddr().String()
-			want.Sent, want.First, want.Answered, want.Done = got.Sent, got.First, got.Answered, got.Done
+			want.Sent, want.First, want.Answered, want.Took = got.Sent, got.First, got.Answered, got.Took
 			if got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
-			if got.At.Before(before.Add(-time.Millisecond)) || got.Sent > got.First || got.First > got.Answered || got.Answered > got.Done || got.Done > most {
+			if got.At.Before(before.Add(-time.Millisecond)) || got.Sent > got.First || got.First > got.Answered || got.Answered > got.Took || got.Took > most {
 				t.Errorf("began %v ago, and took %+v of %v", time.Since(got.At), got, most)
 			}
 		}
-		if x := all[0]; x.First < held-time.Millisecond || x.Answered < x.First+held-time.Millisecond || x.Done != x.Answered {
+		if x := all[0]; x.First < held-time.Millisecond || x.Answered < x.First+held-time.Millisecond || x.Took != x.Answered {
 			t.Errorf("%s: %+v", a, x)
 		}
-		if x := all[1]; x.Done < 2*held || x.Done <= x.Answered {
+		if x := all[1]; x.Took < 2*held || x.Took <= x.Answered {
 			t.Errorf("%s: %+v", b, x)
 		}
 	})

@@ -66,7 +66,7 @@ func (r *recorder) make(q *request, took time.Duration, gone bool) {
 	w, s := q.w, q.session
 	r.made = Record{
 		At: w.loop.Now().Add(-took), Client: s.peer, Listener: s.by.addr,
-		Verb: q.clientVerb(), Key: string(q.key), Keys: 1, Way: q.way, Outcome: q.outcome, Gone: gone, Bytes: int(q.bytes),
+		Verb: q.clientVerb(), Key: string(q.key), Keys: 1, Way: q.way, Outcome: q.outcome, Gone: gone, Bytes: int(q.bytes), Took: took,
 	}
 	m, c := &r.made, &q.course
 	server, sent, first := c.server, c.sent, c.first
@@ -81,7 +81,6 @@ func (r *recorder) make(q *request, took time.Duration, gone bool) {
 		m.Key, m.Keys = "", 0
 	}
 	if !gone {
-		m.Done = took
 		m.Answered = time.Duration(q.answeredAt-q.came) * time.Microsecond
 	}
 	if server == nil {
@@ -150,7 +149,9 @@ type allowance struct {
 }
 
 func newAllowance(perSecond int) *allowance {
-	return &allowance{gap: time.Second / time.Duration(max(perSecond, 1)), burst: time.Second}
+	a := &allowance{gap: time.Second / time.Duration(max(perSecond, 1)), burst: time.Second}
+	a.until.Store(-int64(a.burst)) // nothing is spent at the start of the clock
+	return a
 }
 
 // take reports whether there may be one more now.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"cacherouter/admin"
 	"cacherouter/fresh"
@@ -22,6 +23,10 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 		Unix: ln.Addr().Network() == "unix",
 	}
 	c.Local = c.Unix || loopback(ln.Addr().String())
+	if s.records.slow != nil {
+		c.Slow, c.SlowOver = s.records.slow, time.Duration(s.cfg.Log.Slow.Over)
+	}
+	c.Records = s.records.counts
 	if s.members != nil {
 		c.Membership = s.members.cluster
 	}
