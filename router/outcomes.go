@@ -41,18 +41,17 @@ func (w *worker) replied(q *request) {
 	}
 }
 
-// answered counts a request that has its reply.
-func (w *worker) answered(q *request, b []byte) {
+// answered counts a request that has its reply, of so many bytes.
+func (w *worker) answered(q *request, o memproto.Outcome, bytes int) {
 	if q.came == 0 || q.hidden {
 		return
 	}
-	o := memproto.OutcomeOf(q.verb, b)
 	if q.several && o == memproto.Miss { // which ends the values, be there any or none
 		o = memproto.Done
 	}
 	w.stats.Replies[q.clientVerb()][o]++
 	if w.recorder != nil {
-		q.outcome, q.bytes, q.answeredAt = o, uint32(len(b)), w.stamp()
+		q.outcome, q.bytes, q.answeredAt = o, uint32(bytes), w.stamp()
 	}
 }
 

@@ -308,17 +308,21 @@ func (q *request) served(b []byte) {
 
 // show ends the request with its reply.
 func (q *request) show(b []byte) {
-	if q.parent == nil && q.w.stats.count(q.verb, b) {
+	o := memproto.OutcomeOf(q.verb, b)
+	if q.parent == nil && q.w.stats.count(q.verb, o) {
 		if q.node != nil { // it made the request
 			q.node.Saw(q.hash, len(b))
 		}
 		q.w.moved(q.hash, q.key, len(b))
 	}
-	q.finish(b)
+	q.end(b, o)
 }
 
 // finish ends the request with a reply, which is shown unless the client wants silence.
-func (q *request) finish(b []byte) {
+func (q *request) finish(b []byte) { q.end(b, memproto.OutcomeOf(q.verb, b)) }
+
+// end is finish with what the reply says.
+func (q *request) end(b []byte, o memproto.Outcome) {
 	s := q.session
 	switch {
 	case q.parent != nil:
@@ -330,7 +334,7 @@ func (q *request) finish(b []byte) {
 		return
 	}
 	s.sized(len(b))
-	q.w.answered(q, b)
+	q.w.answered(q, o, len(b))
 	var head []byte // of a binary answer
 	switch {
 	case q.hidden:

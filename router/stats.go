@@ -52,14 +52,14 @@ type Stats struct {
 	Moved         uint64 // clients that another process serves now
 }
 
-// count counts hits and misses of a whole reply to a retrieval of one key; it reports
-// whether it was a hit.
-func (st *Stats) count(v memproto.Verb, b []byte) bool {
+// count counts hits and misses of a whole reply to a retrieval of one key, by what it says; it
+// reports whether it was a hit.
+func (st *Stats) count(v memproto.Verb, o memproto.Outcome) bool {
 	if !v.Retrieves() || v == memproto.MetaDebug {
 		return false
 	}
 	st.Keys++
-	switch memproto.OutcomeOf(v, b) {
+	switch o {
 	case memproto.Hit:
 		st.Hits++
 		return true
