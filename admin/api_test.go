@@ -13,6 +13,7 @@ import (
 
 	"cacherouter/accesslog"
 	"cacherouter/backend"
+	"cacherouter/membership"
 	"cacherouter/router"
 )
 
@@ -26,6 +27,13 @@ func decode(t *testing.T, s *Server, path string, v any) {
 
 func TestHistory(t *testing.T) {
 	h := NewHistory()
+	_, stirred := h.since()
+	h.Stir()
+	select {
+	case <-stirred:
+	default:
+		t.Error("nobody is told when something stirs")
+	}
 	log := h.Logger(slog.New(slog.DiscardHandler)).With("view", 7)
 	_, news := h.since()
 	log.Debug("not a change")
@@ -172,5 +180,35 @@ func TestSlowRequests(t *testing.T) {
 	decode(t, New(Config{Router: newIdle(1)}), "/api/v1/slow", &got)
 	if got.Over != 0 || len(got.Requests) != 0 {
 		t.Errorf("where none is slow: %+v", got)
+	}
+}
+
+// What the loops cannot connect to is shown before membership has decided anything.
+func TestUnreachedServerIsShown(t *testing.T) {
+	f := newFleet(2, 2)
+	addr := f.table.Servers[1].Address
+	for i := range f.snaps {
+		st := f.snaps[i].Servers[addr]
+		st.Up, st.Connects = 0, 1
+		f.snaps[i].Servers[addr] = st
+		f.snaps[i].ServersUp = 1
+	}
+	s := f.server()
+	s.SetReady(true)
+	var servers Servers
+	decode(t, s, "/api/v1/servers", &servers)
+	const why = "cannot be reached at this moment: what becomes of its keys is decided within seconds"
+	if a, b := servers.Servers[0], servers.Servers[1]; a.Trouble != "" || b.Trouble != levelWarning || b.Why != why {
+		t.Errorf("%+v, %+v", a, b)
+	}
+	var o Overview
+	decode(t, s, "/api/v1/overview", &o)
+	if o.Level != levelWarning || o.Sentence != "cache-0001 "+why+"." {
+		t.Errorf("%s: %s", o.Level, o.Sentence)
+	}
+	f.state.Servers[1].Writes = membership.Refuse
+	decode(t, s, "/api/v1/overview", &o)
+	if o.Level != levelTrouble || strings.Contains(o.Sentence, "at this moment") {
+		t.Errorf("%s: %s", o.Level, o.Sentence)
 	}
 }

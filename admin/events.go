@@ -96,7 +96,7 @@ func (b *broadcast) run(ctx context.Context) {
 	t := time.NewTicker(eventEvery)
 	defer t.Stop()
 	for {
-		news := b.news()
+		news, began := b.news(), time.Now()
 		message := b.make(ctx)
 		b.send(ctx, message)
 		select {
@@ -107,7 +107,7 @@ func (b *broadcast) run(ctx context.Context) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(eventGap):
+			case <-time.After(eventGap - time.Since(began)):
 			}
 		}
 	}

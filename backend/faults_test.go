@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -303,12 +304,13 @@ func TestHealthIsLoggedOnce(t *testing.T) {
 		var log logged
 		m := memcachedtest.Start(t)
 		health := new(Health)
+		var told atomic.Int32
 		var loops []*loop
 		var views []*Server
 		for range 2 {
 			l := startLoop(t, c)
 			loops = append(loops, l)
-			views = append(views, l.start(Config{Name: "n1", Address: m.Addr(), Health: health, Log: slog.New(slog.NewTextHandler(&log, nil))}))
+			views = append(views, l.start(Config{Name: "n1", Address: m.Addr(), Health: health, Log: slog.New(slog.NewTextHandler(&log, nil)), Reached: func() { told.Add(1) }}))
 			l.ask(views[len(views)-1], "get a\r\n")[0].want("END\r\n")
 		}
 		all := func(what string, up bool) {
@@ -327,6 +329,9 @@ func TestHealthIsLoggedOnce(t *testing.T) {
 			all("up", true)
 			if health.Down() != 0 || log.count("server unreachable") != round || log.count("server reachable") != round {
 				t.Errorf("round %d, up: %d views down, the log says\n%s", round, health.Down(), log.buf.String())
+			}
+			if n := told.Load(); n != int32(2*round) {
+				t.Errorf("round %d: who wants to know was told %d times", round, n)
 			}
 		}
 		if !strings.Contains(log.buf.String(), "server=n1 addr="+m.Addr()) {

@@ -192,9 +192,11 @@ func (l *lane) setDown(down bool) {
 	if !down {
 		if h.down.Add(-1) == 0 {
 			log.Info("server reachable", "server", l.s.cfg.Name, "addr", l.s.cfg.Address)
+			l.s.reached()
 		}
 	} else if h.down.Add(1) == 1 {
 		log.Warn("server unreachable", "server", l.s.cfg.Name, "addr", l.s.cfg.Address, "err", l.why)
+		l.s.reached()
 	}
 }
 

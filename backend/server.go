@@ -32,6 +32,10 @@ type Config struct {
 	User, Password string
 	// Log gets changes of state; nil means none.
 	Log *slog.Logger
+	// Reached is told, on the loop's goroutine, when the first of all views that share Health
+	// cannot reach the server, and when the last one can again; nil means that nobody wants
+	// to know.
+	Reached func()
 	// Health is shared by all loops' views of the server, so that a change of state is
 	// logged once; nil means that this view is alone.
 	Health *Health
@@ -233,6 +237,12 @@ func (s *Server) took(c *Call) time.Duration { return s.loop.Elapsed() - c.sent 
 // deadline returns until when a call has time.
 func (s *Server) deadline(c *Call) time.Time {
 	return s.loop.Now().Add(s.cfg.Timeout - s.took(c))
+}
+
+func (s *Server) reached() {
+	if s.cfg.Reached != nil {
+		s.cfg.Reached()
+	}
 }
 
 func (s *Server) fail(c *Call, f Failure) {

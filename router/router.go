@@ -54,6 +54,9 @@ type Config struct {
 	// on all loops with the client's address and must not wait; nil means that the question
 	// is not understood.
 	Nodes func(client string) (version int64, nodes []string)
+	// Reached is called on goroutines of loops when one cannot reach a server, or all can
+	// again. It must not wait; nil means that nobody wants to know.
+	Reached func()
 	// Record says which requests are recorded one by one.
 	Record Recording
 	// Log gets changes of state; nil means slog.Default.

@@ -273,6 +273,7 @@ func (s *server) build(t *table, up upstream) (err error) {
 		IdleTimeout:    time.Duration(s.cfg.IdleTimeout),
 		SlowTimeout:    time.Duration(s.cfg.SlowTimeout),
 		Nodes:          s.nodes(),
+		Reached:        s.history.Stir,
 		Record:         s.cfg.Log.recording(s.records.put()),
 		Log:            s.quiet,
 	})
