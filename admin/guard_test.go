@@ -60,7 +60,7 @@ func TestWhoMayChange(t *testing.T) {
 // A site whose name resolves to a loopback address reads nothing either.
 func TestForeignNamesReadNothing(t *testing.T) {
 	s := New(Config{Router: newIdle(1), Local: true})
-	for _, path := range []string{"/", "/api/v1/overview", "/api/v1/where?key=k", "/metrics", "/assets/app.js"} {
+	for _, path := range []string{"/", "/api/v1/overview", "/api/v1/where?key=k", "/metrics", "/assets/page.js"} {
 		req := httptest.NewRequest("GET", path, nil)
 		req.RemoteAddr, req.Host = here, "rebound.example:11312"
 		w := httptest.NewRecorder()

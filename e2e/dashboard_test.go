@@ -67,7 +67,7 @@ func row(server string) string {
 // TestDashboard looks at the page as people do: with a mouse, the keyboard alone, on a desk and on a phone, while servers die and are drained.
 func TestDashboard(t *testing.T) {
 	servers := memcachedtest.StartN(t, 3)
-	r := startWatching(t, pool(servers, "  hot: {min_rate: 20}"))
+	r := startWatching(t, pool(servers, "  hot: {min_rate: 20}", "log: {slow: {over: 1us}}"))
 	keepBusy(t, r)
 	b := openTab(t)
 	dir := t.ArtifactDir()
@@ -78,6 +78,8 @@ func TestDashboard(t *testing.T) {
 	showsWhatTheAPISays(b)
 	findsKeys(b, r)
 	hotKeysAreText(b)
+	b.is(`/^over 1 µs: [1-9]/.test(document.getElementById('slow-count').textContent)`)
+	b.is(`[...document.querySelectorAll('#slow-rows tr')].some(r => /(get|set) ./.test(r.textContent) && /s[012]/.test(r.textContent) && / (µs|ms|s)$/.test(r.textContent))`)
 	removalIsShown(b, r)
 	for _, w := range []struct {
 		width, height int64
