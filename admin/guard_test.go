@@ -68,3 +68,14 @@ func TestForeignNamesReadNothing(t *testing.T) {
 		wants(t, w, 421, "rebound.example")
 	}
 }
+
+func TestLoopback(t *testing.T) {
+	for addr, want := range map[string]bool{
+		"127.0.0.1:1": true, "127.9.9.9": true, "[::1]:1": true, "[::1]": true, "::1": true, "localhost:1": true, "localhost": true,
+		"10.0.0.1:1": false, "0.0.0.0:1": false, "[::]:1": false, ":1": false, "": false, "localhost.example:1": false, "127.0.0.1.example": false, "/run/x": false,
+	} {
+		if got := Loopback(addr); got != want {
+			t.Errorf("%q is loopback: %v", addr, got)
+		}
+	}
+}

@@ -22,7 +22,7 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 		Reload: func() error { return s.reload(ctx) }, Hosts: s.cfg.AdminHosts, Log: s.log,
 		Unix: ln.Addr().Network() == "unix",
 	}
-	c.Local = c.Unix || loopback(ln.Addr().String())
+	c.Local = c.Unix || admin.Loopback(ln.Addr().String())
 	if s.records.slow != nil {
 		c.Slow, c.SlowOver = s.records.slow, time.Duration(s.cfg.Log.Slow.Over)
 	}
