@@ -78,7 +78,9 @@ var ours = []struct {
 	{"router", "backend memproto reactor latency bounded balance coalesce epoch hotkey refresh internal/prefetch", "how keys are placed, who is a member and what is shown are told to it, so that each can change alone"},
 	{"membership", "fresh", "who is in is decided from what is observed, not from how requests are carried"},
 	{"embedded", "memproto", "the stand-in server must be able to disagree with the router about everything but the wire"},
-	{"admin", "backend memproto router membership reactor hotkey latency", "what is shown is read from the router; nothing is decided here"},
+	{"accesslog", "router", "what became of a request is told by the router, and only written down"},
+	{"tracing", "accesslog router memproto", "what became of a request is told by the router, and only sent on"},
+	{"admin", "accesslog backend memproto router membership reactor hotkey latency", "what is shown is read from the router; nothing is decided here"},
 	{"top", "admin", "what a terminal shows is what the JSON API says, and nothing else"},
 	{"loadtest", "", "what measures the router must not share its mistakes, nor its loops"},
 	{"loadtest/lab", "bounded balance ring rendezvous maglev hotkey membership/subset membership/damping membership/health membership/view membership/discover", "the lab studies the product's own decisions, without its sockets: what membership decides is pure, and of discover it is the guard"},
@@ -121,7 +123,8 @@ func TestImportsWithinTheModule(t *testing.T) {
 var foreign = []struct {
 	path, only, why string
 }{
-	{"net/http", "admin e2e loadtest/fleet loadtest/chaos", "one small server answers HTTP, on a port of its own; only tools ask it, and Docker"},
+	{"net/http", "admin tracing e2e loadtest/fleet loadtest/chaos", "one small server answers HTTP, on a port of its own; only tools ask it, and Docker, and traces go out by it"},
+	{"go.opentelemetry.io", "tracing", "one package knows how traces are sent"},
 	{"github.com/prometheus", "admin", "everything else keeps plain counters"},
 	{"github.com/hashicorp/memberlist", "membership", "gossip must be replaceable, and only membership needs it"},
 	{"github.com/coreos/go-systemd", "cmd", "only a whole process has to do with systemd"},
@@ -158,7 +161,8 @@ var links = []struct {
 	{"rendezvous", "net", "placement sees no addresses"},
 	{"maglev", "net", "placement sees no addresses"},
 	{"compat", "net", "placement sees no addresses"},
-	{"router", "net/http github.com/prometheus", "the path of a request has no metrics library in it"},
+	{"cmd", "google.golang.org/grpc", "traces go by plain HTTP; gRPC makes a binary 8 MB larger"},
+	{"router", "net/http github.com/prometheus go.opentelemetry.io", "the path of a request has no metrics library in it"},
 	{"loadtest", module + "/router " + module + "/backend " + module + "/reactor", "what measures the router must not be made of it"},
 }
 

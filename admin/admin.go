@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cacherouter/accesslog"
 	"cacherouter/hotkey"
 	"cacherouter/router"
 )
@@ -42,6 +43,11 @@ type Config struct {
 	Placing func() *Placing
 	// History has what has changed lately, nil if that is not remembered.
 	History *History
+	// Slow remembers slow requests, and SlowOver is from when on one is; nil and 0 if none is.
+	Slow     *accesslog.Slow
+	SlowOver time.Duration
+	// Records tells what has become of the records of requests.
+	Records func() RecordCounts
 	// Reload reloads the configuration; its error says what is wrong with it.
 	Reload func() error
 	// Local says that only this host reaches the listener. Then requests for other names than
@@ -108,6 +114,10 @@ func (s *Server) handler() http.Handler {
 func (s *Server) figures() *figures {
 	f := newFigures()
 	addRouter(f, s.cfg.Router)
+	if s.cfg.Records != nil {
+		c := s.cfg.Records()
+		recordMetrics.add(f, &c)
+	}
 	if s.cfg.Membership != nil {
 		addMembership(f, s.cfg.Membership)
 	}

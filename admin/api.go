@@ -21,6 +21,7 @@ func (s *Server) api(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/placement", s.placementPage)
 	mux.HandleFunc("GET /api/v1/where", s.where)
 	mux.HandleFunc("GET /api/v1/changes", s.changes)
+	mux.HandleFunc("GET /api/v1/slow", s.slow)
 	mux.HandleFunc("GET /api/v1/events", s.events)
 }
 

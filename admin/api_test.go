@@ -9,8 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"cacherouter/accesslog"
 	"cacherouter/backend"
+	"cacherouter/membership"
+	"cacherouter/router"
 )
 
 func decode(t *testing.T, s *Server, path string, v any) {
@@ -23,6 +27,13 @@ func decode(t *testing.T, s *Server, path string, v any) {
 
 func TestHistory(t *testing.T) {
 	h := NewHistory()
+	_, stirred := h.since()
+	h.Stir()
+	select {
+	case <-stirred:
+	default:
+		t.Error("nobody is told when something stirs")
+	}
 	log := h.Logger(slog.New(slog.DiscardHandler)).With("view", 7)
 	_, news := h.since()
 	log.Debug("not a change")
@@ -150,4 +161,54 @@ func TestPhrase(t *testing.T) {
 	f("[is|are] out: [its|their] keys", 2, "are out: their keys")
 	f("cannot be reached", 2, "cannot be reached")
 	f("", 1, "")
+}
+
+func TestSlowRequests(t *testing.T) {
+	slow := accesslog.NewSlow(10, slog.New(slog.DiscardHandler))
+	idle := newIdle(1)
+	idle.snap.Slow, idle.snap.SlowUnrecorded = 7, 4
+	s := New(Config{Router: idle, Slow: slow, SlowOver: 50 * time.Millisecond})
+	for _, key := range []string{"a", "b", "<c>"} {
+		slow.Take([]router.Record{{Slow: true, Key: key, Took: time.Second}})
+	}
+	var got SlowRequests
+	decode(t, s, "/api/v1/slow?last=2", &got)
+	if got.Over != 0.05 || got.Total != 7 || got.Unrecorded != 4 || len(got.Requests) != 2 || got.Requests[0].Key != "<c>" || got.Requests[1].Seconds != 1 {
+		t.Errorf("%+v", got)
+	}
+	wants(t, asked(s, "GET", "/api/v1/slow?last=0"), 400, "last: want 1 to 10000")
+	decode(t, New(Config{Router: newIdle(1)}), "/api/v1/slow", &got)
+	if got.Over != 0 || len(got.Requests) != 0 {
+		t.Errorf("where none is slow: %+v", got)
+	}
+}
+
+// What the loops cannot connect to is shown before membership has decided anything.
+func TestUnreachedServerIsShown(t *testing.T) {
+	f := newFleet(2, 2)
+	addr := f.table.Servers[1].Address
+	for i := range f.snaps {
+		st := f.snaps[i].Servers[addr]
+		st.Up, st.Connects = 0, 1
+		f.snaps[i].Servers[addr] = st
+		f.snaps[i].ServersUp = 1
+	}
+	s := f.server()
+	s.SetReady(true)
+	var servers Servers
+	decode(t, s, "/api/v1/servers", &servers)
+	const why = "cannot be reached at this moment: what becomes of its keys is decided within seconds"
+	if a, b := servers.Servers[0], servers.Servers[1]; a.Trouble != "" || b.Trouble != levelWarning || b.Why != why {
+		t.Errorf("%+v, %+v", a, b)
+	}
+	var o Overview
+	decode(t, s, "/api/v1/overview", &o)
+	if o.Level != levelWarning || o.Sentence != "cache-0001 "+why+"." {
+		t.Errorf("%s: %s", o.Level, o.Sentence)
+	}
+	f.state.Servers[1].Writes = membership.Refuse
+	decode(t, s, "/api/v1/overview", &o)
+	if o.Level != levelTrouble || strings.Contains(o.Sentence, "at this moment") {
+		t.Errorf("%s: %s", o.Level, o.Sentence)
+	}
 }

@@ -78,6 +78,17 @@ func (h *History) add(c Change) {
 	h.seq++
 	c.Seq = h.seq
 	h.ring[h.seq%maxChanges] = c
+	h.stirLocked()
+}
+
+// Stir has those who follow the events told soon of what is no change to be remembered.
+func (h *History) Stir() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stirLocked()
+}
+
+func (h *History) stirLocked() {
 	close(h.news)
 	h.news = make(chan struct{})
 }

@@ -18,7 +18,9 @@ type Event struct {
 	HotKeys  *HotKeys `json:"hotkeys"` // null if keys are not counted
 	Handover Handover `json:"handover"`
 	Routers  *Routers `json:"routers"` // null if servers are not watched
-	Error    string   `json:"error,omitempty"`
+	// Slow is the latest slow requests; null if none is slow.
+	Slow  *SlowRequests `json:"slow"`
+	Error string        `json:"error,omitempty"`
 }
 
 const (
@@ -29,8 +31,8 @@ const (
 	maxListeners = 64
 	// eventTimeout is how long a listener may take to take a message.
 	eventTimeout = 5 * time.Second
-	// eventServers and eventHotKeys are how many of them a message has.
-	eventServers, eventHotKeys = 50, 12
+	// eventServers, eventHotKeys and eventSlow are how many of them a message has.
+	eventServers, eventHotKeys, eventSlow = 50, 12, 8
 )
 
 // broadcast makes messages while somebody listens. One goroutine makes them for all. Any
@@ -96,7 +98,7 @@ func (b *broadcast) run(ctx context.Context) {
 	t := time.NewTicker(eventEvery)
 	defer t.Stop()
 	for {
-		news := b.news()
+		news, began := b.news(), time.Now()
 		message := b.make(ctx)
 		b.send(ctx, message)
 		select {
@@ -107,7 +109,7 @@ func (b *broadcast) run(ctx context.Context) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(eventGap):
+			case <-time.After(eventGap - time.Since(began)):
 			}
 		}
 	}
@@ -177,6 +179,10 @@ func (s *Server) eventOf(w window) Event {
 			h := hotKeysOf(report, w.to.table)
 			e.HotKeys = &h
 		}
+	}
+	if s.cfg.Slow != nil {
+		slow := s.slowOf(w, eventSlow)
+		e.Slow = &slow
 	}
 	e.Overview = s.overview(f, e.Routers)
 	return e

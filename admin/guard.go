@@ -79,28 +79,35 @@ func (s *Server) onlyKnownHosts(h http.Handler) http.Handler {
 }
 
 func (s *Server) knownHost(hostPort string) bool {
-	host, _, err := net.SplitHostPort(hostPort)
-	if err != nil {
-		host = strings.Trim(hostPort, "[]")
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(s.cfg.Hosts, host)
+	return Loopback(hostPort) || slices.Contains(s.cfg.Hosts, hostOf(hostPort))
 }
 
-// isLoopback reports whether an address is of this host alone. Those of unix sockets are.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
+// hostOf returns the host of host:port, or of a host alone.
+func hostOf(hostPort string) string {
+	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {
-		return addr == "" || addr == "@" || strings.HasPrefix(addr, "@") || strings.HasPrefix(addr, "/")
+		return strings.Trim(hostPort, "[]")
 	}
+	return host
+}
+
+// Loopback reports whether an address, with a port or without, is one that only its own host
+// reaches.
+func Loopback(hostPort string) bool {
+	host := hostOf(hostPort)
 	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// isHere reports whether a client is on this host. Those of unix sockets are.
+func isHere(addr string) bool {
+	return addr == "" || strings.HasPrefix(addr, "@") || strings.HasPrefix(addr, "/") || Loopback(addr)
 }
 
 // onlyLoopback serves clients on the same host only.
 func onlyLoopback(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isLoopback(r.RemoteAddr) {
+		if !isHere(r.RemoteAddr) {
 			http.Error(w, "only from the same host", http.StatusForbidden)
 			return
 		}

@@ -60,11 +60,22 @@ func TestWhoMayChange(t *testing.T) {
 // A site whose name resolves to a loopback address reads nothing either.
 func TestForeignNamesReadNothing(t *testing.T) {
 	s := New(Config{Router: newIdle(1), Local: true})
-	for _, path := range []string{"/", "/api/v1/overview", "/api/v1/where?key=k", "/metrics", "/assets/app.js"} {
+	for _, path := range []string{"/", "/api/v1/overview", "/api/v1/where?key=k", "/metrics", "/assets/page.js"} {
 		req := httptest.NewRequest("GET", path, nil)
 		req.RemoteAddr, req.Host = here, "rebound.example:11312"
 		w := httptest.NewRecorder()
 		s.http.Handler.ServeHTTP(w, req)
 		wants(t, w, 421, "rebound.example")
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for addr, want := range map[string]bool{
+		"127.0.0.1:1": true, "127.9.9.9": true, "[::1]:1": true, "[::1]": true, "::1": true, "localhost:1": true, "localhost": true,
+		"10.0.0.1:1": false, "0.0.0.0:1": false, "[::]:1": false, ":1": false, "": false, "localhost.example:1": false, "127.0.0.1.example": false, "/run/x": false,
+	} {
+		if got := Loopback(addr); got != want {
+			t.Errorf("%q is loopback: %v", addr, got)
+		}
 	}
 }

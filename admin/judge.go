@@ -81,6 +81,10 @@ func troubleOf(s *membership.Server) (level, about string) {
 	return "", ""
 }
 
+// unreachedNow is said of servers that the loops cannot connect to, before membership has made
+// up its mind what that means.
+const unreachedNow = "cannot be reached at this moment: what becomes of [its|their] keys is decided within seconds"
+
 // phrase makes a text speak of n servers: of each [one|many] it takes what fits.
 func phrase(text string, n int) string {
 	var b strings.Builder

@@ -40,6 +40,7 @@ func metricsDoc() string {
 		{"The router and its clients", routerFamilies()},
 		{"Membership", membershipFamilies()},
 		{"Hot keys", hotKeyMetrics.families()},
+		{"Records of single requests", recordMetrics.families()},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | labels | meaning |\n|---|---|---|---|\n", s.title)
 		for _, f := range s.families {

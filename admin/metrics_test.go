@@ -91,7 +91,10 @@ func (f *fleet) Undrain(string) bool          { return false }
 func (f *fleet) Neighbours() []view.Neighbour { return nil }
 
 func (f *fleet) server() *Server {
-	return New(Config{Router: f, Membership: f, HotKeys: func(int) *hotkey.Report { return new(hotkey.Report) }})
+	return New(Config{
+		Router: f, Membership: f, HotKeys: func(int) *hotkey.Report { return new(hotkey.Report) },
+		Records: func() RecordCounts { return RecordCounts{} },
+	})
 }
 
 // scrape returns what a scraper gets that does not speak protocol buffers.
@@ -118,6 +121,7 @@ func namesIn(scrape string) (names []string) {
 func allFamilies() []*family {
 	all := append(routerFamilies(), membershipFamilies()...)
 	all = append(all, hotKeyMetrics.families()...)
+	all = append(all, recordMetrics.families()...)
 	slices.SortFunc(all, func(a, b *family) int { return strings.Compare(a.name, b.name) })
 	return all
 }

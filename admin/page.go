@@ -2,12 +2,14 @@ package admin
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"io/fs"
 	"net/http"
 	"path"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -26,43 +28,75 @@ var kinds = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// page adds the page and what belongs to it.
-func (s *Server) page(mux *http.ServeMux) {
-	files, err := fs.ReadDir(assets, "assets")
+// site is what belongs to the page, by path. It is put together when it is first needed: the
+// fewer files a browser has to ask for, the sooner there are figures.
+var site = sync.OnceValue(func() map[string]*asset {
+	return map[string]*asset{
+		"/{$}":             newAsset("index.html", source("index.html")),
+		"/assets/page.css": newAsset("page.css", source("base.css")+source("parts.css")),
+		"/assets/page.js":  newAsset("page.js", bundled("app", func(name string) string { return source(name + ".js") })),
+		"/assets/icon.svg": newAsset("icon.svg", source("icon.svg")),
+	}
+})
+
+// source returns a file of assets.
+func source(name string) string {
+	b, err := assets.ReadFile("assets/" + name)
 	if err != nil {
 		panic("bug: " + err.Error())
 	}
-	for _, f := range files {
-		b, err := assets.ReadFile("assets/" + f.Name())
-		if err != nil {
-			panic("bug: " + err.Error())
-		}
-		if f.Name() != "index.html" {
-			mux.HandleFunc("GET /assets/"+f.Name(), asset(f.Name(), b))
+	return string(b)
+}
+
+// page adds the page and what belongs to it.
+func (s *Server) page(mux *http.ServeMux) {
+	for at, a := range site() {
+		if a.name != "index.html" {
+			mux.Handle("GET "+at, a)
 			continue
 		}
-		index := asset(f.Name(), b)
-		mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-			index(w, r)
+		mux.HandleFunc("GET "+at, func(w http.ResponseWriter, r *http.Request) {
+			a.ServeHTTP(w, r)
 			http.NewResponseController(w).Flush() // an error means that nobody waits for it
 			s.primed()
 		})
 	}
 }
 
-// asset serves one file. Browsers keep it and ask whether it has changed.
-func asset(name string, b []byte) http.HandlerFunc {
-	sum := sha256.Sum256(b)
-	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
-	kind := kinds[path.Ext(name)]
-	return func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("ETag", tag)
-		h.Set("Cache-Control", "no-cache")
-		h.Set("Content-Type", kind)
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(b))
+// asset is one file, plain and packed.
+type asset struct {
+	name          string
+	tag           string // of the contents
+	plain, packed []byte
+}
+
+func newAsset(name, text string) *asset {
+	sum := sha256.Sum256([]byte(text))
+	a := &asset{name: name, tag: hex.EncodeToString(sum[:8]), plain: []byte(text)}
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		panic("bug: " + err.Error())
 	}
+	z.Write(a.plain)
+	z.Close()
+	a.packed = b.Bytes()
+	return a
+}
+
+// ServeHTTP implements http.Handler. Browsers keep the file and ask whether it has changed.
+func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h, b, tag := w.Header(), a.plain, a.tag
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		b, tag = a.packed, a.tag+"-gzip"
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("ETag", `"`+tag+`"`)
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Content-Type", kinds[path.Ext(a.name)])
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	http.ServeContent(w, r, a.name, time.Time{}, bytes.NewReader(b))
 }

@@ -1,6 +1,9 @@
 package admin
 
 import (
+	"compress/gzip"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -8,6 +11,8 @@ import (
 	"cacherouter/membership"
 	"cacherouter/membership/gossip"
 	"cacherouter/membership/view"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // quarrel is a membership whose routers may differ.
@@ -48,6 +53,65 @@ func TestQuarrel(t *testing.T) {
 	}
 }
 
+// unpacked returns a file as a browser gets it that takes gzip.
+func unpacked(t *testing.T, h http.Handler, path string) string {
+	t.Helper()
+	req := httptest.NewRequest("GET", path, nil)
+	req.Header.Set("Accept-Encoding", "gzip, br")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	z, err := gzip.NewReader(w.Body)
+	if err != nil || w.Header().Get("Content-Encoding") != "gzip" {
+		t.Fatalf("%s: %v, %v", path, w.Header(), err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Modules keep their names to themselves, and each is there once, behind those that it needs.
+func TestBundle(t *testing.T) {
+	files := map[string]string{
+		"a": "// a\n\nimport {b, $} from './b.js'\nimport {c} from './c.js'\n\nconst own = 1\nb(c, $)\n",
+		"b": "import {c} from './c.js'\nconst own = 2\nexport async function b() { return c }\nexport const $ = 3\n",
+		"c": "export function c() {}\n",
+	}
+	want := `const modules = {}
+
+modules.c = (() => {
+function c() {}
+return {c}
+})()
+
+modules.b = (() => {
+const {c} = modules.c
+const own = 2
+async function b() { return c }
+const $ = 3
+return {b, $}
+})()
+
+modules.a = (() => {
+// a
+
+const {b, $} = modules.b
+const {c} = modules.c
+
+const own = 1
+b(c, $)
+return {}
+})()
+`
+	if diff := cmp.Diff(want, bundled("a", func(name string) string { return files[name] })); diff != "" {
+		t.Error(diff)
+	}
+	if js := string(site()["/assets/page.js"].plain); strings.Contains(js, "\nimport ") || strings.Contains(js, "\nexport ") {
+		t.Error("some imports or exports of the page's modules are not understood")
+	}
+}
+
 // maxPage is how many bytes the page and all that belongs to it may have.
 const maxPage = 150 << 10
 
@@ -62,16 +126,9 @@ func TestAssets(t *testing.T) {
 		h.ServeHTTP(w, req)
 		return w
 	}
-	files, err := assets.ReadDir("assets")
-	if err != nil {
-		t.Fatal(err)
-	}
 	total := 0
-	for _, f := range files {
-		path := "/assets/" + f.Name()
-		if f.Name() == "index.html" {
-			path = "/"
-		}
+	for path := range site() {
+		path = strings.TrimSuffix(path, "{$}")
 		w := get(path, "")
 		text := w.Body.String()
 		total += len(text)
@@ -83,6 +140,9 @@ func TestAssets(t *testing.T) {
 		}
 		if again := get(path, w.Header().Get("ETag")); again.Code != 304 {
 			t.Errorf("%s: %d for one who has it", path, again.Code)
+		}
+		if packed := unpacked(t, h, path); packed != text {
+			t.Errorf("%s: packed it is something else", path)
 		}
 		for _, bad := range []string{"innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "https://", " style=", " onclick="} {
 			if strings.Contains(text, bad) {
@@ -99,5 +159,5 @@ func TestAssets(t *testing.T) {
 	if w := get("/assets/nothing.js", ""); w.Code != 404 {
 		t.Errorf("what is not there: %d", w.Code)
 	}
-	t.Logf("%d bytes in %d files", total, len(files))
+	t.Logf("%d bytes in %d files", total, len(site()))
 }

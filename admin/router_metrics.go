@@ -37,6 +37,9 @@ var routerMetrics = newGroup("", nil,
 	counter("uncleaned_total", "Deletions that failed; their server is not trusted for a while.", func(s *snap) uint64 { return s.Uncleaned }),
 	counter("limited_total", "Requests on hot keys beyond their rate.", func(s *snap) uint64 { return s.Limited }),
 
+	counter("slow_requests_total", "Requests that took as long as log.slow.over, or longer.", func(s *snap) uint64 { return s.Slow }),
+	counter("slow_requests_unrecorded_total", "Those that are not in the log of slow requests, as there were more than log.slow.rate a second.", func(s *snap) uint64 { return s.SlowUnrecorded }),
+
 	counter("flights_total", "Requests to servers on behalf of gets that may be several.", func(s *snap) uint64 { return s.Flights.Led }),
 	counter("flights_joined_total", "Gets that shared a request with one before them.", func(s *snap) uint64 { return s.Flights.Joined + s.Flights.Waited }),
 	counter("flights_sealed_total", "Requests that later gets could not share, because of a write.", func(s *snap) uint64 { return s.Flights.Sealed }),

@@ -112,15 +112,11 @@ func (w window) server(addr string) (from, to backend.Stats) {
 	return w.from.total.Servers[addr], w.to.total.Servers[addr]
 }
 
-// writes are the verbs that change items.
-var writes = []memproto.Verb{
-	memproto.Set, memproto.Add, memproto.Replace, memproto.Append, memproto.Prepend, memproto.Cas,
-	memproto.Delete, memproto.Incr, memproto.Decr, memproto.Touch, memproto.MetaSet, memproto.MetaDelete, memproto.MetaArithmetic,
-}
-
 func writesOf(s *router.Snapshot) (n uint64) {
-	for _, v := range writes {
-		n += s.Requests[v]
+	for v, of := range s.Requests {
+		if memproto.Verb(v).Writes() {
+			n += of
+		}
 	}
 	return n
 }

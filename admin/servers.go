@@ -117,11 +117,17 @@ func newSurvey(w window, m Membership) *survey {
 func (f *survey) unwatched(s *router.Server) ServerLoad {
 	l := ServerLoad{Name: s.Name, Address: s.Address, Status: view.In.String(), Health: health.Up.String(), Ramp: 1}
 	f.measure(&l)
-	if _, now := f.w.server(s.Address); now.Up == 0 && now.Connects > 0 {
+	if f.unreached(s.Address) {
 		l.Health, l.Trouble, l.Why = health.Down.String(), levelTrouble, "cannot be reached"
 		l.about = l.Why
 	}
 	return l
+}
+
+// unreached reports whether no loop can connect to a server.
+func (f *survey) unreached(addr string) bool {
+	_, now := f.w.server(addr)
+	return now.Up == 0 && now.Connects > 0
 }
 
 // watched describes a server that membership watches.
@@ -133,6 +139,9 @@ func (f *survey) watched(s *membership.Server) ServerLoad {
 	}
 	f.measure(&l)
 	l.Trouble, l.about = troubleOf(s)
+	if s.Writes == membership.Home && f.unreached(s.Address) {
+		l.Trouble, l.about = levelWarning, unreachedNow
+	}
 	l.Why = phrase(l.about, 1)
 	return l
 }

@@ -35,14 +35,15 @@ type Call struct {
 	// Repeatable lets the call be sent again when its connection is lost.
 	Repeatable bool
 
-	retried  bool
-	slot     uint8 // class of the key that the call is about
-	keys     uint32
-	hash     uint64 // of the last of them
-	next     *Call
-	raw      []byte // what was sent, kept if it may be sent again
-	deadline time.Time
-	slots    []uint8 // classes of all keys but the first
+	retried bool
+	slot    uint8 // class of the key that the call is about
+	keys    uint32
+	waited  uint32 // microseconds from sent until some of the reply was seen, and not all; 0
+	hash    uint64 // of the last of them
+	next    *Call
+	raw     []byte        // what was sent, kept if it may be sent again
+	sent    time.Duration // on the loop's clock
+	slots   []uint8       // classes of all keys but the first
 }
 
 // keepRaw is the capacity above which a call does not keep its buffer, in bytes.
@@ -51,6 +52,19 @@ const keepRaw = 4 << 10
 // Raw returns what was sent, if the call is repeatable. It is valid until the call is
 // used again.
 func (c *Call) Raw() []byte { return c.raw }
+
+// Sent returns when the call was sent, as [reactor.Loop.Elapsed] tells it: what it was sent
+// again for, as a connection was lost, is not told.
+func (c *Call) Sent() time.Duration { return c.sent }
+
+// First returns the time of the turn in which the first bytes of the reply were there, as
+// Sent does. It is 0 if the turn of Replied saw all of them.
+func (c *Call) First() time.Duration {
+	if c.waited == 0 {
+		return 0
+	}
+	return c.sent + time.Duration(c.waited)*time.Microsecond
+}
 
 // answeredBy checks that a value is the one that was asked for. It is the last line of
 // defence against a server whose replies are out of step with the requests.
@@ -67,6 +81,13 @@ func (c *Call) answeredBy(unit []byte) bool {
 		key = bytes.TrimSuffix(key[:i], []byte{'\r'})
 	}
 	return bytes.Equal(key, memproto.ValueKey(unit))
+}
+
+// began notes that some of a reply is there, but not all.
+func (c *Call) began(now time.Duration) {
+	if c.waited == 0 {
+		c.waited = max(1, uint32((now-c.sent)/time.Microsecond))
+	}
 }
 
 // Reset makes the call ready for another use.

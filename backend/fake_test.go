@@ -126,6 +126,9 @@ func (a *asked) Replied(_ *Call, u memproto.Unit, b []byte) bool {
 func (a *asked) Failed(_ *Call, f Failure) { a.events <- "failed: " + f.Error() }
 func (a *asked) Restarted(*Call)           { a.events <- "restarted" }
 
+// due makes a call's time end in d.
+func (s *Server) due(c *Call, d time.Duration) { c.sent = s.loop.Elapsed() + d - s.cfg.Timeout }
+
 // newCall makes a call for a request with one key.
 func newCall(t testing.TB, request string) *asked {
 	t.Helper()

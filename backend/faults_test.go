@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -156,7 +157,9 @@ func TestTimeoutOfHeadRetriesRest(t *testing.T) {
 		read, write := newCall(t, "get b\r\n"), newCall(t, "incr n 1\r\n")
 		l.do(func() {
 			s.Send(&head.Call, Small, []byte("get a\r\n"))
+			timeout := s.cfg.Timeout
 			s.cfg.Timeout = patience
+			s.due(&head.Call, timeout)
 			s.Send(&read.Call, Small, []byte("get b\r\n"))
 			s.Send(&write.Call, Small, []byte("incr n 1\r\n"))
 		})
@@ -185,8 +188,8 @@ func TestSlowLoopIsNotTheServersFault(t *testing.T) {
 	l.Post(func() {
 		<-busy
 		lane := &s.lanes[Small]
-		lane.waiting.head.deadline = l.Now()
-		lane.waiting.tail.deadline = l.Now()
+		s.due(lane.waiting.head, 0)
+		s.due(lane.waiting.tail, 0)
 		lane.expire()
 		close(done)
 	})
@@ -301,12 +304,13 @@ func TestHealthIsLoggedOnce(t *testing.T) {
 		var log logged
 		m := memcachedtest.Start(t)
 		health := new(Health)
+		var told atomic.Int32
 		var loops []*loop
 		var views []*Server
 		for range 2 {
 			l := startLoop(t, c)
 			loops = append(loops, l)
-			views = append(views, l.start(Config{Name: "n1", Address: m.Addr(), Health: health, Log: slog.New(slog.NewTextHandler(&log, nil))}))
+			views = append(views, l.start(Config{Name: "n1", Address: m.Addr(), Health: health, Log: slog.New(slog.NewTextHandler(&log, nil)), Reached: func() { told.Add(1) }}))
 			l.ask(views[len(views)-1], "get a\r\n")[0].want("END\r\n")
 		}
 		all := func(what string, up bool) {
@@ -325,6 +329,9 @@ func TestHealthIsLoggedOnce(t *testing.T) {
 			all("up", true)
 			if health.Down() != 0 || log.count("server unreachable") != round || log.count("server reachable") != round {
 				t.Errorf("round %d, up: %d views down, the log says\n%s", round, health.Down(), log.buf.String())
+			}
+			if n := told.Load(); n != int32(2*round) {
+				t.Errorf("round %d: who wants to know was told %d times", round, n)
 			}
 		}
 		if !strings.Contains(log.buf.String(), "server=n1 addr="+m.Addr()) {

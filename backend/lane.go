@@ -85,7 +85,7 @@ func (l *lane) queued() int {
 func (l *lane) enqueue(c *Call, req []byte) {
 	l.waiting.push(c)
 	if !l.expiry.Armed() {
-		l.wake(c.deadline)
+		l.wake(l.s.deadline(c))
 	}
 	if l.conn == nil || l.greeting {
 		l.unsent = append(l.unsent, req...)
@@ -192,9 +192,11 @@ func (l *lane) setDown(down bool) {
 	if !down {
 		if h.down.Add(-1) == 0 {
 			log.Info("server reachable", "server", l.s.cfg.Name, "addr", l.s.cfg.Address)
+			l.s.reached()
 		}
 	} else if h.down.Add(1) == 1 {
 		log.Warn("server unreachable", "server", l.s.cfg.Name, "addr", l.s.cfg.Address, "err", l.why)
+		l.s.reached()
 	}
 }
 
@@ -232,10 +234,9 @@ func (l *lane) lost(f Failure) {
 func (l *lane) resend(f Failure) (failed int) {
 	calls := l.waiting
 	l.waiting = queue{}
-	now := l.s.loop.Now()
 	for calls.n > 0 {
 		c := calls.pop()
-		if c.deadline.After(now) && c.Repeatable && !c.retried && !l.s.closed {
+		if l.s.took(c) < l.s.cfg.Timeout && c.Repeatable && !c.retried && !l.s.closed {
 			c.retried = true
 			l.s.stats.Retries++
 			c.Owner.Restarted(c)

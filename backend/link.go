@@ -44,6 +44,7 @@ func (k *link) Received(b []byte) int {
 		}
 		if u.Size == 0 {
 			l.s.expecting(c, u.Need)
+			c.began(l.s.loop.Elapsed())
 			k.conn.Expect(u.Need)
 			break
 		}

@@ -42,12 +42,12 @@ func (l *lane) look() {
 
 // late returns when a call, the first that waits, will have waited too long.
 func (l *lane) late(c *Call) time.Time {
-	timeout := l.s.cfg.Timeout
+	timeout, deadline := l.s.cfg.Timeout, l.s.deadline(c)
 	stalled := l.moved.at.Add(timeout / 2)
-	if !stalled.After(c.deadline) {
-		return c.deadline
+	if !stalled.After(deadline) {
+		return deadline
 	}
-	if most := c.deadline.Add((maxTimeouts - 1) * timeout); stalled.After(most) {
+	if most := deadline.Add((maxTimeouts - 1) * timeout); stalled.After(most) {
 		return most
 	}
 	return stalled

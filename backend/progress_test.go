@@ -45,7 +45,7 @@ func (x *slow) ask(requests ...string) (all []*asked) {
 		for i, a := range all {
 			x.s.Claim(&a.Call, x.n, uint64(i+1))
 			x.s.Send(&a.Call, x.n, []byte(requests[i]))
-			a.deadline = x.Now()
+			x.s.due(&a.Call, 0)
 		}
 	})
 	return all
@@ -102,12 +102,12 @@ func TestProgressAfterLoss(t *testing.T) {
 	x.p.send(reply[:4000])
 	x.came(4000)
 	x.look(time.Hour)
-	x.do(func() { a.deadline = x.Now().Add(time.Hour) })
+	x.do(func() { x.s.due(&a.Call, time.Hour) })
 	x.p.reset()
 	a.want("restarted")
 	x.p = x.f.accept()
 	x.p.expect("get a\r\n")
-	x.do(func() { a.deadline = x.Now() })
+	x.do(func() { x.s.due(&a.Call, 0) })
 	x.p.send(reply[:1000])
 	x.came(1000)
 	x.look(time.Hour)
@@ -123,10 +123,10 @@ func TestProgressIsBounded(t *testing.T) {
 	x.p.expect("get a\r\n")
 	x.p.send("VALUE a 0 9999\r\n1")
 	x.came(17)
-	x.do(func() { a.deadline = x.Now().Add(-(maxTimeouts - 2) * time.Hour) })
+	x.do(func() { x.s.due(&a.Call, -(maxTimeouts-2)*time.Hour) })
 	x.look(0)
 	a.silent()
-	x.do(func() { a.deadline = x.Now().Add(-(maxTimeouts - 1) * time.Hour) })
+	x.do(func() { x.s.due(&a.Call, -(maxTimeouts-1)*time.Hour) })
 	x.look(0)
 	a.want("failed: timeout")
 }

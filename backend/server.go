@@ -32,6 +32,10 @@ type Config struct {
 	User, Password string
 	// Log gets changes of state; nil means none.
 	Log *slog.Logger
+	// Reached is told, on the loop's goroutine, when the first of all views that share Health
+	// cannot reach the server, and when the last one can again; nil means that nobody wants
+	// to know.
+	Reached func()
 	// Health is shared by all loops' views of the server, so that a change of state is
 	// logged once; nil means that this view is alone.
 	Health *Health
@@ -209,7 +213,7 @@ func (s *Server) Send(c *Call, n Lane, req []byte) {
 		c.raw = append(c.raw, req...)
 	}
 	c.retried = false
-	c.deadline = s.loop.Now().Add(s.cfg.Timeout)
+	c.sent, c.waited = s.loop.Elapsed(), 0
 	s.lanes[n].send(c, req)
 }
 
@@ -227,8 +231,19 @@ func (s *Server) count(c *Call, u memproto.Unit, b []byte) {
 // Missing counts keys that a reply did not have, of several that were asked for.
 func (s *Server) Missing(keys int) { s.stats.Outcomes[memproto.Miss] += uint64(keys) }
 
-// took returns for how long a call has been under way; its deadline tells when it was sent.
-func (s *Server) took(c *Call) time.Duration { return s.loop.Now().Sub(c.deadline) + s.cfg.Timeout }
+// took returns for how long a call has been under way.
+func (s *Server) took(c *Call) time.Duration { return s.loop.Elapsed() - c.sent }
+
+// deadline returns until when a call has time.
+func (s *Server) deadline(c *Call) time.Time {
+	return s.loop.Now().Add(s.cfg.Timeout - s.took(c))
+}
+
+func (s *Server) reached() {
+	if s.cfg.Reached != nil {
+		s.cfg.Reached()
+	}
+}
 
 func (s *Server) fail(c *Call, f Failure) {
 	s.stats.Failures[f]++

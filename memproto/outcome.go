@@ -93,6 +93,10 @@ func ofN(v Verb, reply []byte) Outcome {
 // Retrieves reports whether requests of the verb ask for values.
 func (v Verb) Retrieves() bool { return success[v] == Hit }
 
+// Writes reports whether requests of the verb are there to change their item. Gat and mg may
+// do that, too, but are asked for what they return.
+func (v Verb) Writes() bool { return success[v] != Done && !v.Retrieves() }
+
 // May reports whether replies to the verb may have the outcome, so that it is worth being
 // counted while there are none. Verbs that are about no key have none.
 func (v Verb) May(o Outcome) bool {

@@ -115,3 +115,15 @@ func TestOutcomesOfMemcached(t *testing.T) {
 	f("set k 0 0 1\r\na\r\n", Stored)
 	f("incr k 1\r\n", Faulty)
 }
+
+func TestWrites(t *testing.T) {
+	var got []string
+	for v := range NumVerbs {
+		if v.Writes() {
+			got = append(got, v.String())
+		}
+	}
+	if got, want := strings.Join(got, " "), "set add replace append prepend cas incr decr delete touch ms md ma"; got != want {
+		t.Errorf("verbs that write are %s, want %s", got, want)
+	}
+}

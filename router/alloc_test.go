@@ -82,6 +82,18 @@ func countAllocations(t *testing.T, portable bool) {
 	}
 }
 
+// Where requests are recorded, those that are not chosen allocate nothing either.
+func TestRecordingDoesNotAllocate(t *testing.T) {
+	const n = 400
+	c := config{Config: router.Config{Record: router.Recording{To: func(*router.Record) {}, Every: 1 << 30, Over: time.Hour}}}
+	r := start(t, c, addresses(t, 3)...)
+	client := dial(t, r.addr)
+	fillHot(client)
+	for _, h := range hotPaths() {
+		wantAllocations(t, client, h, n, n/100)
+	}
+}
+
 // wantAllocations asks n times and wants this process to allocate no more than most
 // meanwhile. Another test's leftovers may be counted once, not always.
 func wantAllocations(t *testing.T, c *client, h hotPath, n int, most uint64) {

@@ -32,6 +32,7 @@ type fanPart struct {
 func (s *session) startFan(r *memproto.Request) *fan {
 	s.alone = true
 	f := &fan{request: s.push(r)}
+	f.request.way = Several
 	for _, w := range s.front.workers {
 		for _, n := range w.nodes {
 			if n.answers() {

@@ -48,6 +48,7 @@ func (q *request) read(raw []byte) {
 	case coalesce.Leader:
 		q.takeOff(f, raw)
 	case coalesce.Follower:
+		q.way = max(q.way, Joined)
 		if w.roams(q.hash) {
 			q.step()
 		}
@@ -141,6 +142,7 @@ func (q *request) land(b []byte) {
 	if q.ownWords {
 		l.asker = q
 	}
+	node, sent, first := q.node, q.call.Sent(), q.call.First()
 	q.flight = nil
 	var crew crew
 	if next := w.flights.Landed(f, &crew, w.now()); next != nil {
@@ -150,6 +152,9 @@ func (q *request) land(b []byte) {
 		l.found, l.ok = memproto.ParseFound(b)
 	}
 	for who, more := w.flights.Pop(&crew); more; who, more = w.flights.Pop(&crew) {
+		if w.recorder != nil {
+			who.by(node, sent, first)
+		}
 		l.serve(who)
 	}
 	if carrier {
@@ -222,6 +227,7 @@ func (w *worker) roams(hash uint64) bool {
 // crash ends a flight that got no reply. Those that have time left fly once more.
 func (q *request) crash(failure backend.Failure) {
 	w, f, carrier := q.w, q.flight, q.carrier
+	node, sent, first := q.node, q.call.Sent(), q.call.First()
 	q.flight = nil
 	if q.strayed {
 		q.nears = false
@@ -231,6 +237,9 @@ func (q *request) crash(failure backend.Failure) {
 		w.lead(next)
 	}
 	for who, more := w.flights.Pop(&crew); more; who, more = w.flights.Pop(&crew) {
+		if w.recorder != nil {
+			who.by(node, sent, first)
+		}
 		who.finish(w.failureReply(who.verb, who.own, failure))
 	}
 	if carrier {

@@ -39,6 +39,7 @@ type front struct {
 	laggard   reactor.Timer
 	waiting   int // requests of all clients that are not answered yet
 	stats     Stats
+	recorder  *recorder // nil if there are no records
 }
 
 func newFront(r *Router, l *reactor.Loop) *front {

@@ -58,6 +58,7 @@ func (q *request) lease() bool {
 // wait counts the request among those of its client that wait, up to its reply: what it
 // waits for one write after the other adds up.
 func (q *request) wait() {
+	q.way = Leased
 	if !q.waited {
 		q.stray().waited = true
 		q.session.parked++

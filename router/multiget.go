@@ -78,7 +78,8 @@ type part struct {
 func (s *session) multiget(r *memproto.Request) {
 	g := s.front.gathers.take()
 	g.front, g.request, g.verb = s.front, s.push(r), r.Verb
-	g.request.gather, g.request.several = g, true
+	g.request.gather, g.request.several, g.request.way = g, true, Several
+	g.request.noteKeys(r)
 	g.prefix = append(g.prefix[:0], r.Line[:len(r.Line)-len(r.Keys)]...)
 	g.keys = append(g.keys[:0], r.Keys...)
 	g.rest = g.keys
@@ -223,6 +224,7 @@ func (p *part) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
 	default:
 		p.missing()
 	}
+	p.noteAnswer()
 	p.w.unload(&p.charge, false)
 	p.gather.arrived()
 	return true
@@ -257,6 +259,7 @@ func (p *part) value(b []byte) bool {
 }
 
 func (p *part) Failed(_ *backend.Call, f backend.Failure) {
+	p.noteAnswer()
 	p.w.unload(&p.charge, true)
 	switch {
 	case p.w.redirects(f):
@@ -336,6 +339,7 @@ func (g *gather) deliver() {
 		}
 	}
 	g.torn = g.torn || head && size > 0
+	g.request.noteSent(size)
 	g.resize(size)
 	g.clear()
 	if len(g.rest) == 0 {

@@ -42,7 +42,7 @@ func (g *gather) askOne(i int) {
 	a := &g.asked[i]
 	w := a.w
 	q := w.newRequest()
-	q.parent, q.place = g, i
+	q.parent, q.place = g, int32(i)
 	kind := memproto.Copyable
 	switch g.verb {
 	case memproto.Gets:

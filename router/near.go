@@ -41,9 +41,11 @@ func (q *request) findNear() bool {
 	case q.verb == memproto.MetaGet:
 		return false
 	default:
+		q.way = Near
 		q.served(value)
 		return true
 	}
+	q.way = Near
 	found, _ := memproto.ParseFound(value)
 	w.formed = found.AppendReply(w.formed[:0], q.verb, line(q.own), q.key)
 	q.served(w.formed)

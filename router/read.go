@@ -72,6 +72,9 @@ func (q *request) askNext(raw []byte) {
 	q.dropRefill()
 	q.from.at++
 	q.node = q.from.nodes[q.from.at]
+	if q.from.at > q.from.copies && !q.from.isCopy(q.from.at) {
+		q.way = HandedOver
+	}
 	q.w.load(&q.charge, q.node, 1)
 	q.fill = q.startRefill(q.node)
 	q.send(raw)
@@ -178,6 +181,7 @@ func (q *request) pull(b []byte) {
 		return
 	}
 	w.stats.Pulled++
+	q.way = HandedOver
 	q.pulling = true
 	q.from = sources{}
 	q.from.add(q.node)

@@ -54,10 +54,16 @@ type state struct {
 	// came is when it was read, as stamp has it; 0 of what is not a request.
 	came uint32
 
+	// Of one that may be recorded; see recorder.
+	way        Way
+	outcome    memproto.Outcome
+	bytes      uint32 // of the reply
+	answeredAt uint32 // as came
+
 	charge charge  // what it counts for at node
 	gather *gather // of a multiget
 	parent *gather // of one of its keys
-	place  int     // of that
+	place  int32   // of that
 }
 
 // writing is what a request needs that changes an item. It is the zero value for others.
@@ -88,6 +94,7 @@ type detour struct {
 	// detached says that it is not in its client's list: its reply may come at any time.
 	detached bool
 	fill     *refill // waits for the reply
+	course   course  // where there are records
 
 	// Of one that may have to pull its item first.
 	old     *node  // where the item lived before; nil if it need not
@@ -301,21 +308,25 @@ func (q *request) served(b []byte) {
 
 // show ends the request with its reply.
 func (q *request) show(b []byte) {
-	if q.parent == nil && q.w.stats.count(q.verb, b) {
+	o := memproto.OutcomeOf(q.verb, b)
+	if q.parent == nil && q.w.stats.count(q.verb, o) {
 		if q.node != nil { // it made the request
 			q.node.Saw(q.hash, len(b))
 		}
 		q.w.moved(q.hash, q.key, len(b))
 	}
-	q.finish(b)
+	q.end(b, o)
 }
 
 // finish ends the request with a reply, which is shown unless the client wants silence.
-func (q *request) finish(b []byte) {
+func (q *request) finish(b []byte) { q.end(b, memproto.OutcomeOf(q.verb, b)) }
+
+// end is finish with what the reply says.
+func (q *request) end(b []byte, o memproto.Outcome) {
 	s := q.session
 	switch {
 	case q.parent != nil:
-		q.parent.answered(q.place, b)
+		q.parent.answered(int(q.place), b)
 		q.w.recycle(q)
 		return
 	case s == nil:
@@ -323,7 +334,7 @@ func (q *request) finish(b []byte) {
 		return
 	}
 	s.sized(len(b))
-	q.w.answered(q, b)
+	q.w.answered(q, o, len(b))
 	var head []byte // of a binary answer
 	switch {
 	case q.hidden:
@@ -362,35 +373,4 @@ func (q *request) finish(b []byte) {
 func (q *request) keep(b []byte) {
 	q.reply = append(q.reply, b...)
 	q.session.held += len(b)
-}
-
-// failureReply returns what a client is told when no server answered. It is valid until
-// the next call.
-func (w *worker) failureReply(v memproto.Verb, raw []byte, f backend.Failure) []byte {
-	w.stats.Failed++
-	w.stats.Failures[f]++
-	if w.p.cfg.MissOnFailure {
-		if b := w.missReply(v, raw); b != nil {
-			return b
-		}
-	}
-	w.said = append(append(w.said[:0], "SERVER_ERROR backend "...), f.Error()...)
-	w.said = append(w.said, "\r\n"...)
-	return w.said
-}
-
-// missReply returns what a read is told that finds nothing; nil if it is no read. It is
-// valid until the next call.
-func (w *worker) missReply(v memproto.Verb, raw []byte) []byte {
-	switch v {
-	case memproto.Get, memproto.Gets, memproto.Gat, memproto.Gats:
-		return endLine
-	case memproto.MetaGet:
-		if len(raw) == 0 { // then it may not be one that only reads
-			return nil
-		}
-		w.said = memproto.AppendMetaMiss(w.said[:0], raw)
-		return w.said
-	}
-	return nil
 }

@@ -175,6 +175,7 @@ func (q *request) routeAround() bool {
 			q.from.add(n)
 			w.load(&q.charge, n, 1)
 			w.stats.Redirected++
+			q.way = Redirected
 			return true
 		}
 	}
@@ -202,15 +203,18 @@ func (q *request) routeCopy(picks []int) {
 			q.from.copies = 1
 			w.load(&q.charge, c, 1)
 			q.from.add(home)
+			q.way = Copied
 			return
 		}
 		w.load(&q.charge, home, 1)
 	case w.copied():
 		rank = w.choose(picks)
 		w.load(&q.charge, w.nodes[picks[rank]], 1)
+		q.way = Copied
 	case w.spills(q.hash):
 		if rank = w.roomFor(&q.charge, picks); rank > 0 {
 			w.stats.Spilled++
+			q.way = Spilled
 		}
 	default:
 		w.load(&q.charge, home, 1)

@@ -54,6 +54,11 @@ type Config struct {
 	// on all loops with the client's address and must not wait; nil means that the question
 	// is not understood.
 	Nodes func(client string) (version int64, nodes []string)
+	// Reached is called on goroutines of loops when one cannot reach a server, or all can
+	// again. It must not wait; nil means that nobody wants to know.
+	Reached func()
+	// Record says which requests are recorded one by one.
+	Record Recording
 	// Log gets changes of state; nil means slog.Default.
 	Log *slog.Logger
 }
@@ -154,6 +159,7 @@ func New(c Config) (*Router, error) {
 		}
 		p.SetTable(p.cfg.Table)
 	}
+	r.record()
 	return r, nil
 }
 
@@ -205,6 +211,7 @@ func (r *Router) Run(ctx context.Context) error {
 // entrance is how clients come in by one listener.
 type entrance struct {
 	name      string
+	addr      string // of the listener; empty if there is none
 	routes    *routes
 	passwords Passwords
 	local     bool // from within the process: not limited, as it belongs to who runs the router
@@ -212,7 +219,7 @@ type entrance struct {
 
 // Serve accepts clients from ln until the router drains or ends.
 func (r *Router) Serve(ln net.Listener, l Listen) error {
-	by := &entrance{name: l.Name, routes: r.routes, passwords: l.Passwords}
+	by := &entrance{name: l.Name, addr: ln.Addr().String(), routes: r.routes, passwords: l.Passwords}
 	if len(l.Routes) > 0 {
 		var err error
 		if by.routes, err = newRoutes(l.Routes, r.pools); err != nil {

@@ -51,11 +51,16 @@ type session struct {
 	passwords Passwords // who must approve before anything is served; nil afterwards
 	attempts  int       // to authenticate that failed
 	watch     watch
+
+	peer string // where there are records
 }
 
 // newSession serves a new client. Where there are passwords it must authenticate first.
 func (f *front) newSession(c *reactor.Conn, by *entrance) *session {
 	s := &session{front: f, routes: by.routes, by: by, conn: c, replySize: firstReply, passwords: by.passwords, id: f.r.sessions.Add(1)}
+	if f.recorder != nil {
+		s.peer = c.Peer()
+	}
 	if pool, ok := by.routes.alone(); ok {
 		s.only = f.workers[pool]
 	}
@@ -281,12 +286,14 @@ func (s *session) Closed(err error) {
 	}
 	for s.head != nil {
 		q := s.pop()
+		s.abandoned(q)
 		q.session = nil
 		if q.done {
 			s.front.recycle(q)
 		}
 	}
 	for _, q := range s.loose {
+		s.abandoned(q)
 		q.session = nil
 		s.front.waiting--
 	}

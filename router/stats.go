@@ -41,6 +41,9 @@ type Stats struct {
 	Cleaned    uint64 // deletions of what a write has left elsewhere
 	Uncleaned  uint64 // those that failed; the server is not trusted for a while
 
+	Slow           uint64 // requests that took as long as Recording.Over
+	SlowUnrecorded uint64 // those that were too many a second for a record
+
 	Authenticated uint64 // clients that were admitted by password
 	AuthFailures  uint64 // wrong users or passwords
 	TurnedAway    uint64 // clients beyond the most there may be
@@ -49,14 +52,14 @@ type Stats struct {
 	Moved         uint64 // clients that another process serves now
 }
 
-// count counts hits and misses of a whole reply to a retrieval of one key; it reports
-// whether it was a hit.
-func (st *Stats) count(v memproto.Verb, b []byte) bool {
+// count counts hits and misses of a whole reply to a retrieval of one key, by what it says; it
+// reports whether it was a hit.
+func (st *Stats) count(v memproto.Verb, o memproto.Outcome) bool {
 	if !v.Retrieves() || v == memproto.MetaDebug {
 		return false
 	}
 	st.Keys++
-	switch memproto.OutcomeOf(v, b) {
+	switch o {
 	case memproto.Hit:
 		st.Hits++
 		return true
@@ -102,6 +105,8 @@ func (st *Stats) add(o *Stats) {
 	st.Uncleaned += o.Uncleaned
 	st.Authenticated += o.Authenticated
 	st.AuthFailures += o.AuthFailures
+	st.Slow += o.Slow
+	st.SlowUnrecorded += o.SlowUnrecorded
 	st.TurnedAway += o.TurnedAway
 	st.ClosedIdle += o.ClosedIdle
 	st.ClosedSlow += o.ClosedSlow

@@ -106,6 +106,7 @@ func (w *worker) backendConfig(s Server, h *backend.Health) backend.Config {
 	}
 	return backend.Config{
 		Observe:        observe,
+		Reached:        w.r.cfg.Reached,
 		Name:           s.Name,
 		Address:        s.Address,
 		Timeout:        c.Timeout,

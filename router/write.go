@@ -85,6 +85,7 @@ func (q *request) ended() {
 // it at once, before the client is answered.
 func (w *worker) failOver(q *request, passed []int, raw []byte) []byte {
 	w.stats.FailedOver++
+	q.way = FailedOver
 	c := q.cleaning()
 	for _, i := range passed {
 		n := w.nodes[i]

@@ -6,6 +6,7 @@ import {showHealth, showStale} from './health.js'
 import {showServers} from './servers.js'
 import {showPlacement} from './placement.js'
 import {showChanges, showHandover, showHotKeys, showRouters} from './lists.js'
+import {showSlow} from './slow.js'
 import {prepareFind} from './find.js'
 import {prepareActions, showActions} from './actions.js'
 
@@ -25,6 +26,7 @@ function take(message) {
   showHotKeys(message.hotkeys)
   showHandover(message.handover)
   showRouters(message.routers)
+  showSlow(message.slow)
   refresh(message.overview)
   if (!drawn) {
     drawn = true

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"cacherouter/admin"
 	"cacherouter/fresh"
@@ -21,7 +22,11 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 		Reload: func() error { return s.reload(ctx) }, Hosts: s.cfg.AdminHosts, Log: s.log,
 		Unix: ln.Addr().Network() == "unix",
 	}
-	c.Local = c.Unix || loopback(ln.Addr().String())
+	c.Local = c.Unix || admin.Loopback(ln.Addr().String())
+	if s.records.slow != nil {
+		c.Slow, c.SlowOver = s.records.slow, time.Duration(s.cfg.Log.Slow.Over)
+	}
+	c.Records = s.records.counts
 	if s.members != nil {
 		c.Membership = s.members.cluster
 	}

@@ -41,6 +41,7 @@ type config struct {
 	Gossip     gossipConfig     `yaml:"gossip" doc:"The other routers."`
 	Announce   []serverConfig   `yaml:"announce" doc:"Servers that this router tells the others of, and itself, if pool.announced is set there; each as in pool.servers."`
 	Membership membershipConfig `yaml:"membership" doc:"How servers are watched."`
+	Log        logConfig        `yaml:"log" doc:"What is told of single requests. Taken over at the start alone."`
 }
 
 // poolConfig is a set of servers and how keys are placed on them.
@@ -106,6 +107,7 @@ func defaultConfig() config {
 			Lease:          defaultLease(),
 		},
 		Membership: defaultMembership(),
+		Log:        defaultLog(),
 	}
 }
 
@@ -260,6 +262,9 @@ func (c *config) validate() error {
 		return badField(fmt.Errorf("%q is neither auto nor portable", c.Engine), "engine")
 	}
 	if err := c.validateMembership(); err != nil {
+		return err
+	}
+	if err := c.Log.validate(); err != nil {
 		return err
 	}
 	return c.Pool.validate()

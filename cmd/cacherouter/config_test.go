@@ -141,6 +141,12 @@ func TestBadConfigSaysWhereAndWhat(t *testing.T) {
 	f(head+"max_clients: -1\n", "line 3", "max_clients")
 	f(head+"max_outstanding: 0\n", "line 3", "max_outstanding")
 	f(head+"max_line: 100\n", "line 3", "max_line")
+	f(head+"log: {requests: {every: -1}}\n", "line 3", "log: requests: every", "-1")
+	f(head+"log:\n  slow: {over: soon}\n", "line 4", "soon")
+	f(head+"log:\n  slow: {rate: 0}\n", "line 4", "rate", "less than 1")
+	f(head+"log:\n  slow: {keep: 10001}\n", "line 4", "keep", "10001")
+	f(head+"log:\n  traces: {endpoint: \"http://h:1\"}\n", "line 4", "endpoint", "log.requests.every")
+	f(head+"log:\n  requests: {every: 1}\n  traces: {endpoint: \"h:4318\"}\n", "line 5", "endpoint", "h:4318")
 	f(head+"advertise: [here]\n", "line 3", "advertise", "here")
 	f("pool: [\n", "line")
 }

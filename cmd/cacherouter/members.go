@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"cacherouter/admin"
 	"cacherouter/backend"
 	"cacherouter/fresh"
 	"cacherouter/membership"
@@ -60,7 +60,7 @@ func startMembers(ctx context.Context, c *config, up upstream, onHint func([]byt
 		if err != nil {
 			return nil, err
 		}
-		if len(gc.Keys) == 0 && !loopback(c.Gossip.Bind) {
+		if len(gc.Keys) == 0 && !admin.Loopback(c.Gossip.Bind) {
 			log.Warn("gossip is not encrypted: whoever reaches its port can decide for this router", "bind", c.Gossip.Bind)
 		}
 		gc.Note = c.AdvertiseSelf
@@ -77,13 +77,6 @@ func startMembers(ctx context.Context, c *config, up upstream, onHint func([]byt
 		return nil, err
 	}
 	return m, nil
-}
-
-// loopback reports whether only this host reaches an address.
-func loopback(hostPort string) bool {
-	host, _, _ := net.SplitHostPort(hostPort)
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // keyringEvery is the time between two looks at the keyring.

@@ -98,6 +98,7 @@ type server struct {
 	history *admin.History
 	loops   int
 	meter   *meter.Meter
+	records records // of single requests
 	admin   *admin.Server
 	ready   func(listening) // may be nil
 	hints   hints
@@ -133,6 +134,10 @@ func (s *server) serve() error {
 	if err := s.succession(); err != nil {
 		return err
 	}
+	if err := s.records.start(&s.cfg, s.quiet); err != nil {
+		return err
+	}
+	defer s.records.close(s.quiet)
 	if ended, err := s.start(); ended || err != nil {
 		return err
 	}
@@ -268,6 +273,8 @@ func (s *server) build(t *table, up upstream) (err error) {
 		IdleTimeout:    time.Duration(s.cfg.IdleTimeout),
 		SlowTimeout:    time.Duration(s.cfg.SlowTimeout),
 		Nodes:          s.nodes(),
+		Reached:        s.history.Stir,
+		Record:         s.cfg.Log.recording(s.records.put()),
 		Log:            s.quiet,
 	})
 	if err == nil {
@@ -414,11 +421,12 @@ func (s *server) drain(ctx context.Context, signals <-chan os.Signal) {
 	s.closeAdmin()
 }
 
-// reload takes over the servers and the distribution of the file. A bad file changes
-// nothing.
+// reload takes over the servers and the distribution of the file, and opens the log of
+// requests anew. A bad file changes nothing.
 func (s *server) reload(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
+	s.records.reopen(s.log)
 	cfg, err := s.load()
 	if err != nil {
 		s.log.Error("reload refused", "err", err)

@@ -1,0 +1,169 @@
+package router
+
+import (
+	"sync/atomic"
+	"time"
+
+	"cacherouter/memproto"
+)
+
+// Records are made when a request is over, of what it still has by then. What it has not is
+// noted before, and only where there are records at all.
+
+// recorder makes the records of one loop.
+type recorder struct {
+	Recording
+	left int // requests up to the next one that is sampled
+	slow *allowance
+	made Record // at hand
+}
+
+// course is what a record needs to know of how a request was answered that did not ask a
+// server by itself.
+type course struct {
+	server      *node
+	sent, first time.Duration // on the loop's clock
+	keys        int
+	bytes       int // sent before the end of the reply
+}
+
+// record makes the loops keep records.
+func (r *Router) record() {
+	c := r.cfg.Record
+	if c.To == nil || c.Every <= 0 && c.Over <= 0 {
+		return
+	}
+	slow := newAllowance(c.SlowRate)
+	for i, f := range r.fronts {
+		// Loops do not begin with the same request, so that few are soon seen.
+		f.recorder = &recorder{Recording: c, left: 1 + i*c.Every/len(r.fronts), slow: slow}
+	}
+}
+
+// over looks whether a request that is over is to be recorded. It took so long.
+func (r *recorder) over(q *request, took time.Duration, gone bool) {
+	sampled, slow := false, false
+	if r.Every > 0 {
+		if r.left--; r.left == 0 {
+			r.left, sampled = r.Every, true
+		}
+	}
+	if r.Over > 0 && took >= r.Over {
+		q.w.stats.Slow++
+		if slow = r.slow.take(q.w.now()); !slow {
+			q.w.stats.SlowUnrecorded++
+		}
+	}
+	if sampled || slow {
+		r.make(q, took, gone)
+		r.made.Sampled, r.made.Slow = sampled, slow
+		r.To(&r.made)
+	}
+}
+
+// make fills in the record at hand.
+func (r *recorder) make(q *request, took time.Duration, gone bool) {
+	w, s := q.w, q.session
+	r.made = Record{
+		At: w.loop.Now().Add(-took), Client: s.peer, Listener: s.by.addr,
+		Verb: q.clientVerb(), Key: string(q.key), Keys: 1, Way: q.way, Outcome: q.outcome, Gone: gone, Bytes: int(q.bytes), Took: took,
+	}
+	m, c := &r.made, &q.course
+	server, sent, first := c.server, c.sent, c.first
+	if server == nil && q.node != nil {
+		server, sent, first = q.node, q.call.Sent(), q.call.First()
+	}
+	m.Bytes += c.bytes
+	switch {
+	case c.keys > 0:
+		m.Keys = c.keys
+	case !m.Verb.May(memproto.Faulty): // is about none
+		m.Key, m.Keys = "", 0
+	}
+	if !gone {
+		m.Answered = time.Duration(q.answeredAt-q.came) * time.Microsecond
+	}
+	if server == nil {
+		if m.Way == Home {
+			m.Way = Unasked
+		}
+		return
+	}
+	m.Server = server.use.Name
+	m.Sent = q.since(sent)
+	if m.First = m.Answered; first != 0 {
+		m.First = q.since(first)
+	}
+}
+
+// since returns how long after the request was read something was, on the loop's clock. What
+// it joined may have been before.
+func (q *request) since(at time.Duration) time.Duration {
+	return time.Duration(max(0, int32(stampOf(at)-q.came))) * time.Microsecond
+}
+
+// abandoned records the requests of a client that did not wait for their replies.
+func (s *session) abandoned(q *request) {
+	r := s.front.recorder
+	if r == nil || q.came == 0 || q.hidden {
+		return
+	}
+	q.outcome = memproto.Done
+	r.over(q, q.age(), true)
+}
+
+// noteKeys notes of which keys a request of several is.
+func (q *request) noteKeys(r *memproto.Request) {
+	if q.w.recorder != nil {
+		key, _ := memproto.NextWord(r.Keys)
+		q.key = append(q.key[:0], key...)
+		q.stray().course.keys = r.NumKeys
+	}
+}
+
+// noteSent notes that so many bytes of a reply were passed on before its end.
+func (q *request) noteSent(bytes int) {
+	if q.w.recorder != nil {
+		q.stray().course.bytes += bytes
+	}
+}
+
+// noteAnswer notes which server of several was the last to be waited for.
+func (p *part) noteAnswer() {
+	if p.w.recorder != nil {
+		p.gather.request.by(p.node, p.call.Sent(), p.call.First())
+	}
+}
+
+// by notes who has answered a request that did not ask by itself.
+func (q *request) by(n *node, sent, first time.Duration) {
+	c := &q.stray().course
+	c.server, c.sent, c.first = n, sent, first
+}
+
+// allowance lets through so many a second, and as many at once. Any goroutine may use it.
+type allowance struct {
+	gap   time.Duration
+	burst time.Duration
+	until atomic.Int64 // up to when it is spent, on the router's clock
+}
+
+func newAllowance(perSecond int) *allowance {
+	a := &allowance{gap: time.Second / time.Duration(max(perSecond, 1)), burst: time.Second}
+	a.until.Store(-int64(a.burst)) // nothing is spent at the start of the clock
+	return a
+}
+
+// take reports whether there may be one more now.
+func (a *allowance) take(now time.Duration) bool {
+	for {
+		old := a.until.Load()
+		from := max(time.Duration(old), now-a.burst)
+		if from+a.gap > now {
+			return false
+		}
+		if a.until.CompareAndSwap(old, int64(from+a.gap)) {
+			return true
+		}
+	}
+}
