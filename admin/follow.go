@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -56,7 +57,8 @@ func (c Client) follow(ctx context.Context, patience time.Duration, take func(*E
 		}
 		silence.Reset(patience)
 	}
-	if err := lines.Err(); err != nil {
+	// A stream that ends within an event has ended, too.
+	if err := lines.Err(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return c.silent(ctx, fmt.Errorf("cannot follow the router at %s: %w", c.Address, err))
 	}
 	return fmt.Errorf("the router at %s has ended the stream of events", c.Address)

@@ -94,15 +94,49 @@ func (n *Node) decideList(now time.Time) {
 func (n *Node) takeList(now time.Time) {
 	d := n.decisions[""]
 	if n.waiting(d) && !n.wall(now).Before(d.At) {
-		n.use(n.next)
+		n.change(n.next, d.At)
 		n.next = nil
 	}
+}
+
+// change puts another list in force. To those that gain by it keys have moved from servers that keep
+// what they held, as to one that was out and is back. It is noted in the same way, as routers that start
+// later must know of it too.
+func (n *Node) change(list []Server, at time.Time) {
+	before := n.list
+	n.use(list)
+	for _, name := range gainers(n.list, before) {
+		switch d := n.decisions[name]; {
+		case d == nil:
+			n.decisions[name] = &Decision{Server: name, N: outAndBack, At: at}
+		case d.N < outAndBack:
+			later := *d
+			later.N = outAndBack
+			n.decisions[name] = &later
+		}
+	}
+}
+
+// gainers returns the servers that keys move to when a list takes the place of another: those that
+// are new, or any when weights have changed.
+func gainers(list, before []Server) (names []string) {
+	weights := make(map[string]int, len(before))
+	for _, s := range before {
+		weights[s.Name] = s.Weight
+	}
+	reweighted := slices.ContainsFunc(list, func(s Server) bool { return weights[s.Name] > 0 && weights[s.Name] != s.Weight })
+	for _, s := range list {
+		if reweighted || weights[s.Name] == 0 {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // loseNext puts the waiting list in force without agreement when there was none.
 func (n *Node) loseNext(now time.Time) {
 	if n.next != nil && now.Sub(n.nextAt) >= n.cfg.Patience+n.cfg.Activation {
-		n.use(n.next)
+		n.change(n.next, n.wall(now))
 		n.next = nil
 		n.activate(now)
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -20,6 +21,49 @@ func TestNewListTogether(t *testing.T) {
 	}
 	if first, last := w.changes[0].at, w.changes[2].at; first < 10*time.Second || last-first > 100*time.Millisecond {
 		t.Errorf("the routers switched at %v to %v, want when the last one knew, together", first, last)
+	}
+	if !w.agreed() {
+		t.Error("the routers do not agree")
+	}
+}
+
+// moved returns the servers that a router takes to have had keys of others.
+func moved(r *router) (names []string) {
+	for _, s := range r.node.View().Servers {
+		if s.Moved {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// TestNewServersHaveOthersKeys: those whose keys a new server gets keep what they held, and all routers
+// know it, also one that starts when it has long been listed; when weights change that goes for all.
+func TestNewServersHaveOthersKeys(t *testing.T) {
+	w := newWorld(t, 1, 3, 5, Config{})
+	add := func(list []Server) {
+		for _, r := range w.routers {
+			r.node.SetList(list, w.now)
+			r.pool.Add("s05", true, w.now)
+		}
+		w.servers["s05"] = &server{}
+		w.run(10 * time.Second)
+	}
+	add(names(6))
+	w.boot(2, Config{}, 6)
+	w.run(10 * time.Second)
+	for i, r := range w.routers {
+		if got := moved(r); !slices.Equal(got, []string{"s05"}) {
+			t.Errorf("router %d: %v have had keys of others, want s05", i, got)
+		}
+	}
+	heavier := names(6)
+	heavier[1].Weight = 2
+	add(heavier)
+	for i, r := range w.routers {
+		if got := moved(r); len(got) != 6 {
+			t.Errorf("router %d: after a change of weights %v", i, got)
+		}
 	}
 	if !w.agreed() {
 		t.Error("the routers do not agree")

@@ -179,11 +179,14 @@ func (n *Node) build(now time.Time) *View {
 	return v
 }
 
-// hasMoved reports whether a server's keys may have been moved before: it takes three
-// decisions to go out and come back. It may be wrong, of one that was only away, twice.
+// outAndBack is how many decisions it takes to go out and come back.
+const outAndBack = 3
+
+// hasMoved reports whether others may hold old items of a server's keys, as those were theirs once. It
+// may be wrong, of one that was only away, twice.
 func (n *Node) hasMoved(server string) bool {
 	d := n.decisions[server]
-	return d != nil && d.N >= 3
+	return d != nil && d.N >= outAndBack
 }
 
 // version counts the decisions that hold.
