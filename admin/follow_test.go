@@ -35,8 +35,13 @@ func TestFollow(t *testing.T) {
 	if err != enough || events != 2 {
 		t.Errorf("%d events, %v", events, err)
 	}
-	err = c.Follow(t.Context(), func(*Event) error { go s.Close(); return nil })
+	closed := make(chan struct{})
+	err = c.Follow(t.Context(), func(*Event) error {
+		go func() { s.Close(); close(closed) }()
+		return nil
+	})
 	wantsError(t, err, "has ended the stream")
+	<-closed
 	wantsError(t, c.Follow(t.Context(), nil), "connection refused")
 }
 
