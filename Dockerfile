@@ -1,13 +1,14 @@
 # The router as an image: one static binary, no shell, no root.
 #
-#   docker build -t cacherouter .
+#   docker build -t cacherouter --build-arg VERSION=1.2.3 .
 #   docker run -v ./cacherouter.yml:/etc/cacherouter/cacherouter.yml:ro --read-only cacherouter
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -o /bin/ ./cmd/cacherouter ./loadtest
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-X main.version=$VERSION" -o /bin/ ./cmd/cacherouter ./loadtest
 
 # The load test, and what breaks containers (docker build --target loadtest).
 FROM scratch AS loadtest
