@@ -9,6 +9,10 @@ const (
 	quit key = iota
 	next
 	before
+	up
+	down
+	pageUp
+	pageDown
 )
 
 // bindings are the keys as terminals send them, the longest first.
@@ -16,8 +20,10 @@ var bindings = []struct {
 	sent string
 	key  key
 }{
-	{"\x1b[C", next}, {"\x1bOC", next}, {"\x1b[B", next}, {"\x1bOB", next}, {"\t", next},
-	{"\x1b[D", before}, {"\x1bOD", before}, {"\x1b[A", before}, {"\x1bOA", before}, {"\x1b[Z", before},
+	{"\x1b[5~", pageUp}, {"\x1b[6~", pageDown},
+	{"\x1b[C", next}, {"\x1bOC", next}, {"\t", next},
+	{"\x1b[D", before}, {"\x1bOD", before}, {"\x1b[Z", before},
+	{"\x1b[A", up}, {"\x1bOA", up}, {"\x1b[B", down}, {"\x1bOB", down},
 	{"q", quit}, {"Q", quit}, {"\x03", quit},
 }
 

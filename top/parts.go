@@ -11,7 +11,8 @@ type part struct {
 func (p *page) parts(room int) {
 	all := []part{p.servers(), p.hotKeys(), p.routers(), p.changes()}
 	if f := p.view.Focus; f > 0 {
-		all = all[f-1 : f]
+		p.alone(all[f-1], room)
+		return
 	}
 	rows, gap := deal(all, room)
 	for i, part := range all {
@@ -22,6 +23,18 @@ func (p *page) parts(room int) {
 		for j := range rows[i] {
 			p.put(func(l *line) { part.row(l, j) })
 		}
+	}
+}
+
+// alone draws one part into so many lines, from the row on to which it was scrolled.
+func (p *page) alone(one part, room int) {
+	v := p.view
+	v.room = max(0, min(one.rows, room-1))
+	p.more = one.rows - v.room
+	v.Scroll = max(0, min(v.Scroll, p.more))
+	p.put(func(l *line) { one.head(l, one.rows) })
+	for i := range v.room {
+		p.put(func(l *line) { one.row(l, v.Scroll+i) })
 	}
 }
 

@@ -165,14 +165,28 @@ func (c Config) show(ctx context.Context, s *screen, v *View, feed <-chan news, 
 		case <-s.resized:
 		case <-clock.C:
 		case k := <-pressed:
-			switch k {
-			case quit:
+			if k == quit {
 				return nil
-			case next:
-				v.Focus = v.Focus.step(1)
-			case before:
-				v.Focus = v.Focus.step(-1)
 			}
+			v.press(k)
 		}
+	}
+}
+
+// press does what a key asks for.
+func (v *View) press(k key) {
+	switch k {
+	case next:
+		v.Focus, v.Scroll = v.Focus.step(1), 0
+	case before:
+		v.Focus, v.Scroll = v.Focus.step(-1), 0
+	case up:
+		v.Scroll--
+	case down:
+		v.Scroll++
+	case pageUp:
+		v.Scroll -= v.room
+	case pageDown:
+		v.Scroll += v.room
 	}
 }

@@ -21,6 +21,10 @@ type View struct {
 	Now time.Time
 	// Focus is the part that gets all the room.
 	Focus Focus
+	// Scroll is how many rows of that part are above those that are shown. Lines brings it
+	// into range.
+	Scroll int
+	room   int // rows of that part that were drawn last
 	// Live says that keys can be pressed.
 	Live bool
 	Look Look
@@ -66,6 +70,7 @@ type page struct {
 	view  *View
 	width int
 	lines []string
+	more  int // rows for which the part that has the focus has no room
 }
 
 // put adds a line that is written by a function.
@@ -185,6 +190,9 @@ func (p *page) foot(height int) {
 				s, name = bold, "["+name+"]"
 			}
 			l.add(s, name)
+		}
+		if p.more > 0 {
+			l.add(dim, fmt.Sprintf("  rows %d to %d of %d: Up, Down", p.view.Scroll+1, p.view.Scroll+p.view.room, p.view.room+p.more))
 		}
 	})
 }

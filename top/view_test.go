@@ -233,8 +233,52 @@ func TestKeys(t *testing.T) {
 	f("\x03", quit)
 	f("\t\x1b[C\x1bOC", next, next, next)
 	f("\x1b[Z\x1b[D", before, before)
-	f("\x1b[5~x\x1b")
+	f("\x1b[5~x\x1b[6~\x1b", pageUp, pageDown)
+	f("\x1b[A\x1bOB", up, down)
 	if f := Focus(0); f.step(-1).step(1) != f || f.step(numFocus) != f {
 		t.Error("steps do not go round")
+	}
+}
+
+// A part that has all the room can be scrolled to its last row, and no further.
+func TestScrolling(t *testing.T) {
+	v := viewOf(50)
+	first := func() string { return regexp.MustCompile(`cache-\d+`).FindString(drawn(v, 120, 24)) }
+	v.press(next)
+	if got := first(); got != "cache-00" {
+		t.Fatalf("the first is %s", got)
+	}
+	room := v.room
+	v.press(down)
+	v.press(down)
+	if got := first(); got != "cache-02" {
+		t.Errorf("two further down is %s", got)
+	}
+	v.press(pageDown)
+	if got, want := first(), fmt.Sprintf("cache-%02d", 2+room); got != want {
+		t.Errorf("a page of %d further is %s, want %s", room, got, want)
+	}
+	for range 10 {
+		v.press(pageDown)
+		first()
+	}
+	text := drawn(v, 120, 24)
+	contains(t, text, "cache-49", fmt.Sprintf("rows %d to 50 of 50", 51-room))
+	v.press(up)
+	if got, want := first(), fmt.Sprintf("cache-%02d", 50-room-1); got != want {
+		t.Errorf("one up from the end is %s, want %s", got, want)
+	}
+	for range 10 {
+		v.press(pageUp)
+		first()
+	}
+	if got := first(); got != "cache-00" {
+		t.Errorf("back at the beginning is %s", got)
+	}
+	v.press(down)
+	v.press(next)
+	v.press(before)
+	if got := first(); got != "cache-00" {
+		t.Errorf("another part in between begins at %s", got)
 	}
 }
