@@ -89,7 +89,7 @@ type survey struct {
 
 // newSurvey puts the servers together, without what is asked of membership one by one.
 func newSurvey(w window, m Membership) *survey {
-	f := &survey{w: w, m: m, at: make(map[string]int), former: make(map[string]bool)}
+	f := &survey{w: w, m: m, at: make(map[string]int, len(w.to.table.Servers)), former: make(map[string]bool)}
 	for i := range w.to.table.Servers {
 		f.at[w.to.table.Servers[i].Name] = i
 	}
@@ -97,11 +97,13 @@ func newSurvey(w window, m Membership) *survey {
 		f.shares = shares()
 	}
 	if m == nil {
+		f.all = make([]ServerLoad, 0, len(w.to.table.Servers))
 		for i := range w.to.table.Servers {
 			f.all = append(f.all, f.unwatched(&w.to.table.Servers[i]))
 		}
 	} else {
 		f.state, f.stats = m.View(), m.Stats()
+		f.all = make([]ServerLoad, 0, len(f.state.Servers))
 		for _, b := range f.state.Before {
 			f.former[b.Name] = true
 		}
