@@ -152,7 +152,7 @@ func (q *request) land(b []byte) {
 		l.found, l.ok = memproto.ParseFound(b)
 	}
 	for who, more := w.flights.Pop(&crew); more; who, more = w.flights.Pop(&crew) {
-		if w.recorder != nil {
+		if w.recorder != nil && who.node == nil { // else it asked itself
 			who.by(node, sent, first)
 		}
 		l.serve(who)
@@ -237,7 +237,7 @@ func (q *request) crash(failure backend.Failure) {
 		w.lead(next)
 	}
 	for who, more := w.flights.Pop(&crew); more; who, more = w.flights.Pop(&crew) {
-		if w.recorder != nil {
+		if w.recorder != nil && who.node == nil { // else it asked itself
 			who.by(node, sent, first)
 		}
 		who.finish(w.failureReply(who.verb, who.own, failure))
