@@ -33,6 +33,14 @@ type Config struct {
 	// Name is the router's among the others.
 	Name   string
 	Router Router
+	// Pool is the name of the pool, if it has one.
+	Pool string
+	// Pools are those of a router that has several: each is shown to who asks for it with
+	// ?pool=NAME. Who does not is shown the figures of all together, and of servers, keys and
+	// placement those of one, for which Pool, Membership, HotKeys and Placing stand.
+	Pools []Pool
+	// RouteOf tells the route of a key; nil where there is one pool.
+	RouteOf func(key string) PoolRoute
 	// Loops is how many event loops it has; 0 if that is not to be shown.
 	Loops int
 	// Membership is asked about servers and routers that come and go; nil where they do not.
@@ -71,10 +79,18 @@ type Server struct {
 	sampler   sampler
 	pictures  pictures
 	broadcast broadcast
+	pools     map[string]*Server // that show one each
 }
 
 // New returns a server that [Server.Serve] sets going.
 func New(c Config) *Server {
+	s := newServer(c)
+	s.addPools()
+	return s
+}
+
+// newServer returns one that shows one pool.
+func newServer(c Config) *Server {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -107,23 +123,30 @@ func (s *Server) handler() http.Handler {
 	mux.Handle("/debug/pprof/symbol", onlyLoopback(pprof.Symbol))
 	mux.Handle("/debug/pprof/cmdline", onlyLoopback(pprof.Cmdline))
 	mux.Handle("/debug/pprof/trace", onlyLoopback(pprof.Trace))
-	return s.onlyKnownHosts(mux)
+	return s.onlyKnownHosts(s.byPool(mux))
 }
 
 // figures returns the present figures of all there is.
 func (s *Server) figures() *figures {
 	f := newFigures()
-	addRouter(f, s.cfg.Router)
 	if s.cfg.Records != nil {
 		c := s.cfg.Records()
 		recordMetrics.add(f, &c)
 	}
-	if s.cfg.Membership != nil {
-		addMembership(f, s.cfg.Membership)
+	pools := s.cfg.Pools
+	if len(pools) == 0 {
+		pools = []Pool{{Router: s.cfg.Router, Membership: s.cfg.Membership, HotKeys: s.cfg.HotKeys}}
 	}
-	if s.cfg.HotKeys != nil {
-		if r := s.cfg.HotKeys(1); r != nil {
-			hotKeyMetrics.add(f, r)
+	addRouter(f, s.cfg.Router, pools)
+	for i, p := range pools {
+		f.pool = p.Name
+		if p.Membership != nil {
+			addMembership(f, p.Membership, i == 0)
+		}
+		if p.HotKeys != nil {
+			if r := p.HotKeys(1); r != nil {
+				hotKeyMetrics.add(f, r)
+			}
 		}
 	}
 	return f
@@ -140,6 +163,9 @@ func (s *Server) Serve(ln net.Listener) error {
 // Close ends Serve and every request.
 func (s *Server) Close() error {
 	s.broadcast.close()
+	for _, p := range s.pools {
+		p.broadcast.close()
+	}
 	return s.http.Close()
 }
 
@@ -165,7 +191,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if m := s.cfg.Membership; m != nil && !anyUsable(m.View()) {
+	if !s.anyPoolUsable() {
 		http.Error(w, "not ready: no server is usable", http.StatusServiceUnavailable)
 		return
 	}

@@ -16,6 +16,7 @@ const (
 // api adds the pages of the JSON API that every router has; docs/api.md describes them.
 func (s *Server) api(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/overview", s.sampled(func(e *Event) any { return e.Overview }))
+	mux.HandleFunc("GET /api/v1/pools", s.poolsPage)
 	mux.HandleFunc("GET /api/v1/handover", s.sampled(func(e *Event) any { return e.Handover }))
 	mux.HandleFunc("GET /api/v1/servers", s.servers)
 	mux.HandleFunc("GET /api/v1/placement", s.placementPage)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"cacherouter/reactor"
@@ -21,6 +22,8 @@ type Client struct {
 	Address string
 	// Token is what the router wants of those who change things; empty for none.
 	Token string
+	// Pool is the one that is asked about, of a router that has several.
+	Pool string
 }
 
 const (
@@ -77,6 +80,13 @@ func (c Client) ask(ctx context.Context, method, path string, answer any) error 
 // open sends a request and returns the body of its answer, for as long as the context
 // lasts. One that was refused is an error with what the router says.
 func (c Client) open(ctx context.Context, method, path string) (io.ReadCloser, error) {
+	if c.Pool != "" {
+		join := "?"
+		if strings.Contains(path, "?") {
+			join = "&"
+		}
+		path += join + "pool=" + url.QueryEscape(c.Pool)
+	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, answer := range []any{
-		Overview{}, Problem{}, Servers{}, ServerLoad{}, Placement{}, PlacedServer{}, Taker{}, Handover{}, Routers{}, Peer{}, Changes{}, Change{}, Where{}, Candidate{}, Event{},
+		Overview{}, Problem{}, Servers{}, ServerLoad{}, Placement{}, PlacedServer{}, Taker{}, Handover{}, Routers{}, Peer{}, Changes{}, Change{}, Where{}, Candidate{}, Event{}, PoolInfo{},
 	} {
 		typ := reflect.TypeOf(answer)
 		for i := range typ.NumField() {

@@ -25,11 +25,15 @@ var membershipMetrics = newGroup("", nil,
 	gauge("placements_differ", "1 if routers have placed keys differently for too long.", func(s *memberStats) float64 { return number(s.View.PlacementsDiffer) }),
 	gauge("panic", "1 if so many servers look down that their health is ignored.", func(s *memberStats) float64 { return number(s.Panic) }),
 	gauge("clock_skew_seconds", "How far the other routers' clocks are ahead of this one's, as a median.", func(s *memberStats) float64 { return s.View.Skew.Seconds() }),
+	counter("gossip_bad_total", "Messages of other routers that made no sense.", func(s *memberStats) uint64 { return uint64(s.BadMessages) }),
+)
+
+// gossipMetrics are about what all pools share.
+var gossipMetrics = newGroup("", nil,
 	counter("gossip_sent_total", "Messages to other routers.", func(s *memberStats) uint64 { return uint64(s.Gossip.Sent) }),
 	counter("gossip_sent_bytes_total", "Bytes of those.", func(s *memberStats) uint64 { return uint64(s.Gossip.BytesSent) }),
 	counter("gossip_received_total", "Messages of other routers.", func(s *memberStats) uint64 { return uint64(s.Gossip.Received) }),
 	counter("gossip_dropped_total", "Messages of other routers that came faster than they were taken in.", func(s *memberStats) uint64 { return uint64(s.Gossip.Dropped) }),
-	counter("gossip_bad_total", "Messages of other routers that made no sense.", func(s *memberStats) uint64 { return uint64(s.BadMessages) }),
 	gauge("gossip_health", "How much reason this router has to distrust itself: 0 is none, from 4 on it does not judge servers.", func(s *memberStats) float64 { return float64(s.Gossip.Health) }),
 )
 
@@ -55,14 +59,19 @@ var (
 
 // membershipFamilies are all that is read off membership.
 func membershipFamilies() []*family {
-	all := append(membershipMetrics.families(), sourceMetrics.families()...)
+	all := append(append(membershipMetrics.families(), gossipMetrics.families()...), sourceMetrics.families()...)
 	return append(all, viewInfoFamily, serverStatusFamily, serverHealthFamily, serverPenaltyFamily, serverMissedFamily, serverWeightFamily, serverEffectFamily, healthChangesFamily, serversChangedFamily)
 }
 
-// addMembership adds membership's figures.
-func addMembership(to *figures, m Membership) {
+// addMembership adds membership's figures, and those of the gossip if it is the first pool's.
+func addMembership(to *figures, m Membership, first bool) {
 	s, stats := m.View(), m.Stats()
 	membershipMetrics.add(to, &stats)
+	if pool := to.pool; first {
+		to.pool = ""
+		gossipMetrics.add(to, &stats)
+		to.pool = pool
+	}
 	to.add(viewInfoFamily, 1, fmt.Sprintf("%016x", s.List), fmt.Sprintf("%016x", s.Digest))
 	if !s.Since.IsZero() {
 		to.add(serversChangedFamily, float64(s.Since.UnixMilli())/1000)

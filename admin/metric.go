@@ -89,11 +89,14 @@ func number(b bool) float64 {
 // metrics library, which take half a second for a thousand servers.
 type figures struct {
 	of map[*family][]figure
+	// pool is the one that is added now, if there are several: a label of its figures.
+	pool string
 }
 
 // figure is one figure of a family, or one histogram. Labels are valid UTF-8.
 type figure struct {
 	labels    []string
+	pool      string // a label more, unless it is empty
 	value     float64
 	histogram *histogram // nil of what is no histogram
 }
@@ -115,6 +118,7 @@ func (f *figures) put(to *family, one figure) {
 	if len(one.labels) != len(to.labels) {
 		panic("bug: metric " + to.name + " with other labels than it has")
 	}
+	one.pool = f.pool
 	f.of[to] = append(f.of[to], one)
 }
 

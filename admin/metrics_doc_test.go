@@ -26,7 +26,7 @@ func metricsDoc() string {
 		"`GET /metrics` on the admin port answers in the formats of Prometheus. [alerts.yml](alerts.yml) has alerts with what to do about them, [grafana.json](grafana.json) a dashboard.\n\n" +
 		"```yaml\nscrape_configs:\n  - job_name: cacherouter # the alerts and the dashboard go by this name\n    static_configs:\n      - targets: [router-1:11312, router-2:11312]\n```\n\n" +
 		"A figure is read off the event loops when it is asked for, between two of their turns. Each router tells what it sees itself, so figures of servers are to be added up, or compared, over the routers. " +
-		"A counter begins at 0 when the router starts, and that of a server also when it comes back to the list. A router has one pool, so there is no label for it; should there be more they get one, `pool`, and sums stay what they are.\n\n" +
+		"A counter begins at 0 when the router starts, and that of a server also when it comes back to the list. Where a router has several pools, what is about one has the label `pool` besides, and sums are what they are for one: about clients, event loops and gossip it is not.\n\n" +
 		"**Latencies** are measured with the clock of the event loops, which is read once a turn: that costs nothing, and each may be off by the length of a turn, which `cacherouter_loop_turn_duration_seconds` tells; " +
 		fmt.Sprintf("what is at most %v counts as nothing. ", latency.Least) +
 		"A Prometheus that runs with `--enable-feature=native-histograms` gets them as native histograms with four buckets to a doubling, so that quantiles are off by a tenth at most: `histogram_quantile(0.99, sum(rate(cacherouter_request_duration_seconds[5m])))`. " +

@@ -11,6 +11,9 @@ import (
 type Overview struct {
 	At     time.Time `json:"at"`
 	Router string    `json:"router"` // its name
+	// Pool is the one that is shown, Pools are all, if there are several.
+	Pool  string   `json:"pool,omitempty"`
+	Pools []string `json:"pools,omitempty"`
 	// Started is when the process began, as far as it knows.
 	Started time.Time `json:"started"`
 	// Level is well, warning or trouble; Sentence says why. Problems are all that are known,
@@ -73,6 +76,10 @@ func (s *Server) overview(f *survey, routers *Routers) Overview {
 		Spilled:    w.rate(func(s *router.Snapshot) uint64 { return s.Spilled }),
 		Redirected: w.rate(func(s *router.Snapshot) uint64 { return s.Redirected }),
 		Actions:    s.actions(),
+	}
+	o.Pool = s.cfg.Pool
+	for _, p := range s.cfg.Pools {
+		o.Pools = append(o.Pools, p.Name)
 	}
 	o.HitRatio = w.hitRatio()
 	o.P50, o.P99 = quantiles(&w.from.total.Latency, &w.to.total.Latency)

@@ -1,6 +1,9 @@
 package admin
 
 import (
+	"slices"
+	"strings"
+
 	"cacherouter/latency"
 
 	dto "github.com/prometheus/client_model/go"
@@ -10,6 +13,9 @@ import (
 var messageTypes = map[kind]*dto.MetricType{
 	counts: dto.MetricType_COUNTER.Enum(), gauges: dto.MetricType_GAUGE.Enum(), observes: dto.MetricType_HISTOGRAM.Enum(),
 }
+
+// poolLabel is the label of figures of one of several pools.
+var poolLabel = "pool"
 
 // messages returns the figures as the metrics library has them, for scrapers that speak
 // protocol buffers. Only those get native histograms.
@@ -34,7 +40,11 @@ func messageOf(to *family, all []figure) *dto.MetricFamily {
 			p.Name, p.Value = &to.labels[j], &x.labels[to.order[j]]
 			pointers[i*n+j] = p
 		}
-		out.Metric[i], m.Label = m, pointers[i*n:(i+1)*n]
+		out.Metric[i], m.Label = m, pointers[i*n:(i+1)*n:(i+1)*n]
+		if x.pool != "" {
+			m.Label = append(m.Label, &dto.LabelPair{Name: &poolLabel, Value: &x.pool})
+			slices.SortFunc(m.Label, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+		}
 	}
 	switch to.kind {
 	case counts:

@@ -17,42 +17,8 @@ type snap = router.Snapshot
 
 // routerMetrics are read off the snapshots of all loops together.
 var routerMetrics = newGroup("", nil,
-	counter("keys_total", "Keys asked for by retrievals.", func(s *snap) uint64 { return s.Keys }),
-	counter("hits_total", "Keys that were found.", func(s *snap) uint64 { return s.Hits }),
-	counter("misses_total", "Keys that were not found.", func(s *snap) uint64 { return s.Misses }),
-	counter("failed_total", "Requests that no server answered: the client was told an error, or a miss where pool.on_failure says so.", func(s *snap) uint64 { return s.Failed }),
 	counter("torn_total", "Multigets that failed when part of the reply was sent; their connection was closed.", func(s *snap) uint64 { return s.Torn }),
 	gauge("requests_in_flight", "Requests of clients that are not answered yet.", func(s *snap) float64 { return float64(s.Waiting) }),
-
-	counter("redirected_total", "Reads that failed fast at their home and were asked of the next candidate.", func(s *snap) uint64 { return s.Redirected }),
-	counter("failed_over_total", "Writes to the next candidate of a server that is away.", func(s *snap) uint64 { return s.FailedOver }),
-	counter("unwritable_total", "Writes refused as their home cannot be reached and was not given up.", func(s *snap) uint64 { return s.Unwritable }),
-	counter("spilled_total", "Reads that went to another candidate as the home was at its bound.", func(s *snap) uint64 { return s.Spilled }),
-	counter("copied_total", "Items copied from one server to another.", func(s *snap) uint64 { return s.Copied }),
-	counter("copies_overtaken_total", "Copies that were not made as a write came in between.", func(s *snap) uint64 { return s.Overtaken }),
-	counter("copies_spread_total", "Copies stored together with their home.", func(s *snap) uint64 { return s.Spread }),
-	gauge("servers_believed", "Servers whose reports of their load decide where reads go, if copies are balanced by those.", func(s *snap) float64 { return float64(s.Believed) }),
-	counter("pulled_total", "Items looked for where they lived before the last change of the placement.", func(s *snap) uint64 { return s.Pulled }),
-	counter("cleaned_total", "Deletions of what a write has left elsewhere.", func(s *snap) uint64 { return s.Cleaned }),
-	counter("uncleaned_total", "Deletions that failed; their server is not trusted for a while.", func(s *snap) uint64 { return s.Uncleaned }),
-	counter("limited_total", "Requests on hot keys beyond their rate.", func(s *snap) uint64 { return s.Limited }),
-
-	counter("slow_requests_total", "Requests that took as long as log.slow.over, or longer.", func(s *snap) uint64 { return s.Slow }),
-	counter("slow_requests_unrecorded_total", "Those that are not in the log of slow requests, as there were more than log.slow.rate a second.", func(s *snap) uint64 { return s.SlowUnrecorded }),
-
-	counter("flights_total", "Requests to servers on behalf of gets that may be several.", func(s *snap) uint64 { return s.Flights.Led }),
-	counter("flights_joined_total", "Gets that shared a request with one before them.", func(s *snap) uint64 { return s.Flights.Joined + s.Flights.Waited }),
-	counter("flights_sealed_total", "Requests that later gets could not share, because of a write.", func(s *snap) uint64 { return s.Flights.Sealed }),
-	counter("near_hits_total", "Gets answered from the near cache.", func(s *snap) uint64 { return s.Near.Hits }),
-	counter("near_misses_total", "Gets of hot keys that the near cache did not have.", func(s *snap) uint64 { return s.Near.Misses }),
-	counter("near_fills_total", "Values put into the near cache.", func(s *snap) uint64 { return s.Near.Fills }),
-	counter("near_too_large_total", "Values too large for the near cache.", func(s *snap) uint64 { return s.Near.TooLarge }),
-	counter("leases_granted_total", "Misses shown to the client that is to store the value.", func(s *snap) uint64 { return s.Leases.Granted }),
-	counter("leases_used_total", "Leases that ended with a value.", func(s *snap) uint64 { return s.Leases.Used }),
-	counter("leases_expired_total", "Leases that ended without a value.", func(s *snap) uint64 { return s.Leases.Expired + s.Leases.Gone }),
-	counter("gets_parked_total", "Gets that waited for another client to store the value.", func(s *snap) uint64 { return s.Leases.Parked }),
-	gauge("gets_parked", "Gets that wait for another client now.", func(s *snap) float64 { return float64(s.Leases.Waiting) }),
-
 	gauge("client_connections", "Clients connected.", func(s *snap) float64 { return float64(s.Sessions) }),
 	counter("client_connections_total", "Connections accepted.", func(s *snap) uint64 { return s.Clients }),
 	counter("client_errors_total", "Client connections that ended with an error.", func(s *snap) uint64 { return s.ClientErrors }),
@@ -66,7 +32,6 @@ var routerMetrics = newGroup("", nil,
 	counter("client_auth_failures_total", "Wrong users or passwords.", func(s *snap) uint64 { return s.AuthFailures }),
 	counter("client_handshake_errors_total", "TLS handshakes that failed.", func(s *snap) uint64 { return s.Loop.HandshakeErrors }),
 	counter("accept_errors_total", "Connections not accepted for want of descriptors or memory.", func(s *snap) uint64 { return s.Loop.AcceptErrors }),
-
 	counter("loop_turns_total", "Turns of the event loops.", func(s *snap) uint64 { return s.Loop.Turns }),
 	seconds("loop_busy_seconds_total", "Time the event loops spent in turns.", func(s *snap) float64 { return float64(s.Loop.BusyNanos) / 1e9 }),
 	counter("loop_reads_total", "Read calls.", func(s *snap) uint64 { return s.Loop.Reads }),
@@ -75,6 +40,41 @@ var routerMetrics = newGroup("", nil,
 	counter("loop_rests_total", "Moments in which a loop let events gather.", func(s *snap) uint64 { return s.Loop.Rests }),
 	counter("received_bytes_total", "Bytes read from clients and servers.", func(s *snap) uint64 { return s.Loop.BytesIn }),
 	counter("sent_bytes_total", "Bytes written to clients and servers.", func(s *snap) uint64 { return s.Loop.BytesOut }),
+	counter("unrouted_total", "Requests on keys that no pool has, answered with an error.", func(s *snap) uint64 { return s.Unrouted }),
+)
+
+// poolMetrics are those that every pool has.
+var poolMetrics = newGroup("", nil,
+	counter("keys_total", "Keys asked for by retrievals.", func(s *snap) uint64 { return s.Keys }),
+	counter("hits_total", "Keys that were found.", func(s *snap) uint64 { return s.Hits }),
+	counter("misses_total", "Keys that were not found.", func(s *snap) uint64 { return s.Misses }),
+	counter("failed_total", "Requests that no server answered: the client was told an error, or a miss where pool.on_failure says so.", func(s *snap) uint64 { return s.Failed }),
+	counter("redirected_total", "Reads that failed fast at their home and were asked of the next candidate.", func(s *snap) uint64 { return s.Redirected }),
+	counter("failed_over_total", "Writes to the next candidate of a server that is away.", func(s *snap) uint64 { return s.FailedOver }),
+	counter("unwritable_total", "Writes refused as their home cannot be reached and was not given up.", func(s *snap) uint64 { return s.Unwritable }),
+	counter("spilled_total", "Reads that went to another candidate as the home was at its bound.", func(s *snap) uint64 { return s.Spilled }),
+	counter("copied_total", "Items copied from one server to another.", func(s *snap) uint64 { return s.Copied }),
+	counter("copies_overtaken_total", "Copies that were not made as a write came in between.", func(s *snap) uint64 { return s.Overtaken }),
+	counter("copies_spread_total", "Copies stored together with their home.", func(s *snap) uint64 { return s.Spread }),
+	gauge("servers_believed", "Servers whose reports of their load decide where reads go, if copies are balanced by those.", func(s *snap) float64 { return float64(s.Believed) }),
+	counter("pulled_total", "Items looked for where they lived before the last change of the placement.", func(s *snap) uint64 { return s.Pulled }),
+	counter("cleaned_total", "Deletions of what a write has left elsewhere.", func(s *snap) uint64 { return s.Cleaned }),
+	counter("uncleaned_total", "Deletions that failed; their server is not trusted for a while.", func(s *snap) uint64 { return s.Uncleaned }),
+	counter("limited_total", "Requests on hot keys beyond their rate.", func(s *snap) uint64 { return s.Limited }),
+	counter("slow_requests_total", "Requests that took as long as log.slow.over, or longer.", func(s *snap) uint64 { return s.Slow }),
+	counter("slow_requests_unrecorded_total", "Those that are not in the log of slow requests, as there were more than log.slow.rate a second.", func(s *snap) uint64 { return s.SlowUnrecorded }),
+	counter("flights_total", "Requests to servers on behalf of gets that may be several.", func(s *snap) uint64 { return s.Flights.Led }),
+	counter("flights_joined_total", "Gets that shared a request with one before them.", func(s *snap) uint64 { return s.Flights.Joined + s.Flights.Waited }),
+	counter("flights_sealed_total", "Requests that later gets could not share, because of a write.", func(s *snap) uint64 { return s.Flights.Sealed }),
+	counter("near_hits_total", "Gets answered from the near cache.", func(s *snap) uint64 { return s.Near.Hits }),
+	counter("near_misses_total", "Gets of hot keys that the near cache did not have.", func(s *snap) uint64 { return s.Near.Misses }),
+	counter("near_fills_total", "Values put into the near cache.", func(s *snap) uint64 { return s.Near.Fills }),
+	counter("near_too_large_total", "Values too large for the near cache.", func(s *snap) uint64 { return s.Near.TooLarge }),
+	counter("leases_granted_total", "Misses shown to the client that is to store the value.", func(s *snap) uint64 { return s.Leases.Granted }),
+	counter("leases_used_total", "Leases that ended with a value.", func(s *snap) uint64 { return s.Leases.Used }),
+	counter("leases_expired_total", "Leases that ended without a value.", func(s *snap) uint64 { return s.Leases.Expired + s.Leases.Gone }),
+	counter("gets_parked_total", "Gets that waited for another client to store the value.", func(s *snap) uint64 { return s.Leases.Parked }),
+	gauge("gets_parked", "Gets that wait for another client now.", func(s *snap) float64 { return float64(s.Leases.Waiting) }),
 )
 
 // Those that have labels, or are read off something else.
@@ -82,7 +82,7 @@ var (
 	requestsFamily = newFamily(counts, "requests_total", "Requests of clients, by verb, as they come. Those of binary clients are told by the verb of the text protocol that does the same.", "verb")
 	repliesFamily  = newFamily(counts, "replies_total", "Requests of clients that were answered, by verb and by what the reply says: a retrieval is a hit or a miss, one of several keys is done. What the router answers by itself is not among them.", "verb", "outcome")
 	refusedFamily  = newFamily(counts, "refused_total", "Malformed requests, answered with an error, by kind.", "kind")
-	failuresFamily = newFamily(counts, "errors_total", "What went wrong with requests that were well formed: server is an error that a server answered with, unwritable, limited and torn are as in the metrics of those names, the others say why no server answered.", "kind")
+	failuresFamily = newFamily(counts, "errors_total", "What went wrong with requests that were well formed: server is an error that a server answered with, unwritable, limited, torn and unrouted are as in the metrics of those names, the others say why no server answered.", "kind")
 	tookFamily     = newFamily(observes, "request_duration_seconds", "How long requests of clients took, from the turn of an event loop that read them to the one that passed the reply on, the wait for replies to earlier requests included. Up to the length of a turn it may be off.")
 	turnsFamily    = newFamily(observes, "loop_turn_duration_seconds", "Length of the turns of the event loops: what a request may have to wait for others.")
 	batchesFamily  = newFamily(observes, "loop_turn_connections", "Connections with something to read that a turn of an event loop has served.")
@@ -96,12 +96,12 @@ var (
 
 // routerFamilies are all that is read off the router.
 func routerFamilies() []*family {
-	all := append(routerMetrics.families(), requestsFamily, repliesFamily, refusedFamily, failuresFamily, tookFamily, turnsFamily, batchesFamily, loopsFamily, serversFamily, forcedFamily, copiesFamily, handoverFamily, scrapedFamily)
+	all := append(append(routerMetrics.families(), poolMetrics.families()...), requestsFamily, repliesFamily, refusedFamily, failuresFamily, tookFamily, turnsFamily, batchesFamily, loopsFamily, serversFamily, forcedFamily, copiesFamily, handoverFamily, scrapedFamily)
 	return append(all, serverFamilies()...)
 }
 
-// addRouter adds what fresh snapshots of the router say.
-func addRouter(to *figures, r Router) {
+// addRouter adds what fresh snapshots of the router say, and those of its pools.
+func addRouter(to *figures, r Router, pools []Pool) {
 	ctx, cancel := context.WithTimeout(context.Background(), snapshotTimeout)
 	defer cancel()
 	snaps, err := r.Snapshots(ctx)
@@ -112,20 +112,33 @@ func addRouter(to *figures, r Router) {
 	to.add(loopsFamily, float64(len(snaps)))
 	total := router.Total(snaps)
 	routerMetrics.add(to, &total)
-	to.observe(tookFamily, timing(&total.Latency, doubling))
 	to.observe(turnsFamily, timing(&total.Loop.Lengths, doubling))
 	addBatches(to, &total.Loop)
-	addReplies(to, &total)
 	addErrors(to, &total)
-	t := r.Table()
+	for v, n := range total.Requests {
+		to.add(requestsFamily, float64(n), memproto.Verb(v).String())
+	}
+	for i, p := range pools {
+		of := &total
+		if len(pools) > 1 {
+			to.pool, of = p.Name, &snap{PoolSnapshot: total.Pools[i]}
+		}
+		addPool(to, p.Router.Table(), of)
+	}
+	to.pool = ""
+}
+
+// addPool adds what is about one pool.
+func addPool(to *figures, t *router.Table, s *snap) {
+	poolMetrics.add(to, s)
+	to.observe(tookFamily, timing(&s.Latency, doubling))
+	addReplies(to, s)
+	addPoolErrors(to, s)
 	addTable(to, t)
-	addServers(to, t, &total)
+	addServers(to, t, s)
 }
 
 func addReplies(to *figures, s *snap) {
-	for v, n := range s.Requests {
-		to.add(requestsFamily, float64(n), memproto.Verb(v).String())
-	}
 	for v := range memproto.NumVerbs {
 		for o, n := range s.Replies[v] {
 			if n > 0 || v.May(memproto.Outcome(o)) {
@@ -139,10 +152,15 @@ func addErrors(to *figures, s *snap) {
 	for f, n := range s.Refused {
 		to.add(refusedFamily, float64(n), memproto.Fault(f).Label())
 	}
+	to.add(failuresFamily, float64(s.Torn), "torn")
+	to.add(failuresFamily, float64(s.Unrouted), "unrouted")
+}
+
+func addPoolErrors(to *figures, s *snap) {
 	for f := backend.Failure(1); f < backend.NumFailures; f++ {
 		to.add(failuresFamily, float64(s.Failures[f]), f.Label())
 	}
-	for kind, n := range map[string]uint64{"server": s.Faulty, "unwritable": s.Unwritable, "limited": s.Limited, "torn": s.Torn} {
+	for kind, n := range map[string]uint64{"server": s.Faulty, "unwritable": s.Unwritable, "limited": s.Limited} {
 		to.add(failuresFamily, float64(n), kind)
 	}
 }

@@ -42,23 +42,28 @@ func (e escapes) appendTo(b []byte, s string) []byte {
 func appendFigure(b []byte, to *family, x *figure) []byte {
 	h := x.histogram
 	if h == nil {
-		return appendSample(b, to, "", x.labels, "", x.value)
+		return appendSample(b, to, "", x, "", x.value)
 	}
 	for i, n := range h.below {
-		b = appendSample(b, to, "_bucket", x.labels, h.bounds.text[i], float64(n))
+		b = appendSample(b, to, "_bucket", x, h.bounds.text[i], float64(n))
 	}
-	b = appendSample(b, to, "_bucket", x.labels, "+Inf", float64(h.count))
-	b = appendSample(b, to, "_sum", x.labels, "", h.sum)
-	return appendSample(b, to, "_count", x.labels, "", float64(h.count))
+	b = appendSample(b, to, "_bucket", x, "+Inf", float64(h.count))
+	b = appendSample(b, to, "_sum", x, "", h.sum)
+	return appendSample(b, to, "_count", x, "", float64(h.count))
 }
 
 // appendSample appends one line. le is the label of a bucket.
-func appendSample(b []byte, to *family, suffix string, labels []string, le string, value float64) []byte {
+func appendSample(b []byte, to *family, suffix string, x *figure, le string, value float64) []byte {
 	b = append(append(b, to.name...), suffix...)
 	open := byte('{')
 	for i, name := range to.labels {
 		b = append(append(append(b, open), name...), '=', '"')
-		b = append(labelEscapes.appendTo(b, labels[to.order[i]]), '"')
+		b = append(labelEscapes.appendTo(b, x.labels[to.order[i]]), '"')
+		open = ','
+	}
+	if x.pool != "" {
+		b = append(append(b, open), "pool=\""...)
+		b = append(labelEscapes.appendTo(b, x.pool), '"')
 		open = ','
 	}
 	if le != "" {

@@ -16,6 +16,9 @@ import (
 type Where struct {
 	// Key is the key, as hot keys are written.
 	Key string `json:"key"`
+	// Pool is the key's, and Route the prefix that says so, if there are several.
+	Pool  string `json:"pool,omitempty"`
+	Route string `json:"route,omitempty"`
 	// Hash is its hash in hexadecimal.
 	Hash string `json:"hash"`
 	// Home is the server that the placement names. Reads and Writes are where a plain get and
@@ -110,7 +113,7 @@ func (s *Server) whereIs(key string) Where {
 	}
 	copies := max(1, t.Copies)
 	picks := t.Picker.Pick(nil, hash, max(minCandidates, depth+1, copies))
-	out := Where{Key: printable(key), Hash: fmt.Sprintf("%016x", hash), Home: t.Servers[picks[0]].Name, Why: []string{}}
+	out := Where{Key: printable(key), Hash: fmt.Sprintf("%016x", hash), Home: t.Servers[picks[0]].Name, Why: []string{}, Pool: s.cfg.Pool}
 	for rank, i := range picks {
 		out.Candidates = append(out.Candidates, candidateOf(t, i, rank < copies))
 	}
@@ -119,6 +122,11 @@ func (s *Server) whereIs(key string) Where {
 	}
 	if t.After != nil {
 		out.After = other(t, t.After, hash, out.Home)
+	}
+	if s.cfg.RouteOf != nil {
+		if r := s.cfg.RouteOf(key); r.Pool == s.cfg.Pool {
+			out.Route = r.Prefix
+		}
 	}
 	out.explain(s, t, picks, hash, depth)
 	return out

@@ -1,18 +1,21 @@
 // What changes something: drain, undrain, reload. Each is asked about first, and with a token if the router wants one.
 
-import {$, ask, show, text} from './dom.js'
+import {$, ask, ofPool, show, text} from './dom.js'
 
 let wants = 'none'
 let token = '' // of this page, until it is closed
 let act = null
 
-export function showActions(actions) {
-  wants = actions
-  show($('reload'), actions !== 'none')
+let pool = '' // that is shown, of several
+
+export function showActions(overview) {
+  wants = overview.actions
+  pool = overview.pool
+  show($('reload'), wants !== 'none')
 }
 
 export function askDrain(server, undo) {
-  const path = `/api/v1/${undo ? 'undrain' : 'drain'}?server=${encodeURIComponent(server)}`
+  const path = ofPool(`/api/v1/${undo ? 'undrain' : 'drain'}?server=${encodeURIComponent(server)}`, pool)
   if (undo) open(`Undrain ${server}?`, 'It returns, emptied, when it has answered for a while, and gets its keys back.', 'Undrain', path, `${server} returns.`)
   else open(`Drain ${server}?`, 'All routers move its keys to the other servers, which fetch from it what they miss. It serves until that is over, and can be undrained.', 'Drain', path, `${server} drains.`)
 }

@@ -1,7 +1,7 @@
 // The page follows /api/v1/events: one message a second has what changes all the time. The placement and the list of
 // changes are asked for when a message says that they are others.
 
-import {ask} from './dom.js'
+import {ask, ofPool} from './dom.js'
 import {showHealth, showStale} from './health.js'
 import {showServers} from './servers.js'
 import {showPlacement} from './placement.js'
@@ -21,7 +21,7 @@ function take(message) {
   seen.at = performance.now()
   showStale('')
   showHealth(message.overview)
-  showActions(message.overview.actions)
+  showActions(message.overview)
   showServers(message.servers, message.overview.actions)
   showHotKeys(message.hotkeys)
   showHandover(message.handover)
@@ -38,7 +38,7 @@ function take(message) {
 function refresh(overview) {
   if (overview.digest !== seen.digest) {
     seen.digest = overview.digest
-    ask('/api/v1/placement?top=60').then(showPlacement).catch(() => showPlacement(null))
+    ask(ofPool('/api/v1/placement?top=60')).then(showPlacement).catch(() => showPlacement(null))
   }
   if (overview.changes_seq !== seen.changes) {
     seen.changes = overview.changes_seq
@@ -47,7 +47,7 @@ function refresh(overview) {
 }
 
 function listen() {
-  const events = new EventSource('/api/v1/events')
+  const events = new EventSource(ofPool('/api/v1/events'))
   events.onmessage = m => take(JSON.parse(m.data))
   events.onerror = () => {
     if (events.readyState !== EventSource.CLOSED) return // it tries again by itself

@@ -102,6 +102,12 @@ export function clock(iso) {
   return t.toDateString() === new Date().toDateString() ? time : t.toISOString().slice(5, 10) + ' ' + time
 }
 
+// ofPool makes a path ask about the pool that the page shows, of a router that has several.
+const pool = new URLSearchParams(location.search).get('pool')
+export function ofPool(path, name = pool) {
+  return name ? `${path}${path.includes('?') ? '&' : '?'}pool=${encodeURIComponent(name)}` : path
+}
+
 // ask fetches JSON; what went wrong is an Error with what the router says.
 export async function ask(path, options = {}) {
   let answer

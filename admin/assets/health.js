@@ -14,6 +14,7 @@ export function showHealth(o) {
   })
   document.title = (o.level === 'well' ? '' : o.level === 'trouble' ? '✖ ' : '▲ ') + 'cacherouter ' + o.router
   text($('router'), o.router)
+  rows($('pools'), o.pools ?? [], p => p, p => el('a', {href: '?pool=' + encodeURIComponent(p)}, p), (e, p) => attr(e, 'aria-current', p === o.pool ? 'page' : null))
   text($('uptime'), 'Up ' + span((new Date(o.at) - new Date(o.started)) / 1000))
   showFigures(o)
 }

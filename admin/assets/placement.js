@@ -1,6 +1,6 @@
 // Which server is looked at, and what would become of its keys.
 
-import {$, ask, el, number, rows, share, text} from './dom.js'
+import {$, ask, el, number, rows, share, text, ofPool} from './dom.js'
 import {drawRing, drawStrip} from './picture.js'
 
 let placement = null
@@ -42,7 +42,7 @@ function changed() {
 async function draw(name) {
   let p = placement
   if (name && !p.servers.some(s => s.name === name) && p.total > p.servers.length) {
-    p = await ask('/api/v1/placement?top=60&server=' + encodeURIComponent(name)).catch(() => p)
+    p = await ask(ofPool('/api/v1/placement?top=60&server=' + encodeURIComponent(name))).catch(() => p)
     if (selected() !== name) return
   }
   const server = p.servers.find(s => s.name === name)

@@ -12,14 +12,16 @@ import (
 
 	"cacherouter/admin"
 	"cacherouter/fresh"
+	"cacherouter/memproto"
 	"cacherouter/router"
 )
 
 // adminConfig says what the admin server shows, and to whom.
 func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config, error) {
+	first := s.pools[0].shown(shown{s.router, 0})
 	c := admin.Config{
-		Name: s.cfg.routerName(), Router: shown{s.router, s.pool}, Loops: s.loops, HotKeys: s.hints.hotKeys, Placing: s.placing, History: s.history,
-		Reload: func() error { return s.reload(ctx) }, Hosts: s.cfg.AdminHosts, Log: s.log,
+		Name: s.cfg.routerName(), Router: first.Router, Loops: s.loops, Membership: first.Membership, HotKeys: first.HotKeys, Placing: first.Placing,
+		History: s.history, Reload: func() error { return s.reload(ctx) }, Hosts: s.cfg.AdminHosts, Log: s.log,
 		Unix: ln.Addr().Network() == "unix",
 	}
 	c.Local = c.Unix || admin.Loopback(ln.Addr().String())
@@ -27,8 +29,11 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 		c.Slow, c.SlowOver = s.records.slow, time.Duration(s.cfg.Log.Slow.Over)
 	}
 	c.Records = s.records.counts
-	if s.members != nil {
-		c.Membership = s.members.cluster
+	if len(s.pools) > 1 {
+		c.Pool, c.RouteOf = first.Name, s.routeOf
+		for i, p := range s.pools {
+			c.Pools = append(c.Pools, p.shown(alone{shown{s.router, i}}))
+		}
 	}
 	if s.cfg.AdminTokenFile != "" {
 		token, err := adminToken(s.cfg.AdminTokenFile, s.log)
@@ -40,29 +45,64 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 	return c, nil
 }
 
-// shown is a router as the admin server asks it.
+// shown is a router as the admin server asks it, with the table of one of its pools.
 type shown struct {
 	*router.Router
-	pool *router.Pool
+	pool int
 }
 
 // Table returns the table in force.
-func (s shown) Table() *router.Table { return s.pool.Table() }
+func (s shown) Table() *router.Table { return s.Pools()[s.pool].Table() }
+
+// alone is what is about one pool of a router that has several.
+type alone struct{ shown }
+
+// Snapshots returns the pool's part of the state of every loop. What clients have asked it
+// is told by its replies.
+func (a alone) Snapshots(ctx context.Context) ([]router.Snapshot, error) {
+	loops, err := a.Router.Snapshots(ctx)
+	for i := range loops {
+		s := &loops[i]
+		s.PoolSnapshot, s.Pools = s.Pools[a.pool], nil
+		s.Requests = make([]uint64, memproto.NumVerbs)
+		for v := range s.Replies {
+			for _, n := range s.Replies[v] {
+				s.Requests[v] += n
+			}
+		}
+	}
+	return loops, err
+}
+
+// shown returns the pool as the admin server shows it.
+func (p *served) shown(r admin.Router) admin.Pool {
+	out := admin.Pool{Name: p.cfg.name, Router: r, HotKeys: p.hints.hotKeys, Placing: p.placing}
+	if p.members != nil {
+		out.Membership = p.members.cluster
+	}
+	return out
+}
+
+// routeOf tells the route of a key.
+func (s *server) routeOf(key string) admin.PoolRoute {
+	r, p := s.cfg.routeOf(key)
+	if p == nil {
+		return admin.PoolRoute{}
+	}
+	return admin.PoolRoute{Pool: p.name, Prefix: r.Prefix}
+}
 
 // placing returns how keys are placed now.
-func (s *server) placing() *admin.Placing {
-	t := s.fixed.Load()
-	if s.members != nil {
-		t = s.members.shown.Load()
-	}
-	p := &admin.Placing{
+func (p *served) placing() *admin.Placing {
+	t := p.inForce()
+	out := &admin.Placing{
 		Table: &t.Table, Distribution: t.pool.Distribution, Digest: t.digest(), Exact: t.exact, Spans: t.placed.Spans(),
 		Ring: strings.Contains(t.pool.Distribution, "ring") || strings.Contains(t.pool.Distribution, "ketama"),
 	}
 	for _, server := range t.pool.Servers {
-		p.Weights = append(p.Weights, server.Weight)
+		out.Weights = append(out.Weights, server.Weight)
 	}
-	return p
+	return out
 }
 
 // minToken is how long a token has to be, in bytes.

@@ -18,6 +18,7 @@ type agentCmd struct {
 	Join     []string       `help:"Addresses on which some routers gossip." required:"" placeholder:"ADDR,..."`
 	Gossip   string         `help:"Address to gossip on; by default the host of the first server, and a free port." placeholder:"ADDR"`
 	Name     string         `help:"The agent's name among agents and routers; by default made of the host's and the first server's." placeholder:"NAME"`
+	Pool     string         `help:"The pool that the servers are for, if the routers have several." placeholder:"NAME"`
 	Cluster  string         `help:"Name of the fleet." placeholder:"NAME"`
 	Keyring  string         `help:"File of keys for the gossip." type:"path" placeholder:"FILE"`
 }
@@ -34,7 +35,7 @@ func (c *agentCmd) Run(s streams) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(s.err, nil))
-	a := membership.Agent{Servers: found(c.Announce)}
+	a := membership.Agent{Servers: found(c.Announce), Pool: c.Pool}
 	var err error
 	if a.Gossip, err = g.config(); err != nil {
 		return err

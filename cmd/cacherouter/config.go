@@ -38,8 +38,10 @@ type config struct {
 	AdvertiseSubset int      `yaml:"advertise_subset" doc:"How many of the routers each client is told, those for its address; 0 means all."`
 
 	Pool       poolConfig       `yaml:"pool" doc:"The servers and how keys are placed on them."`
+	Pools      poolsConfig      `yaml:"pools" doc:"Several pools instead of one: a mapping of their names to what pool has; see routes.md."`
+	Routes     []routeConfig    `yaml:"routes" doc:"Which pool keys go to; see routes.md. May be left out where there is one pool."`
 	Gossip     gossipConfig     `yaml:"gossip" doc:"The other routers."`
-	Announce   []serverConfig   `yaml:"announce" doc:"Servers that this router tells the others of, and itself, if pool.announced is set there; each as in pool.servers."`
+	Announce   []serverConfig   `yaml:"announce" doc:"Servers that this router tells the others of, and itself, if pool.announced is set there; each as in pool.servers. Where pools have names it stands in the pool that the servers are for."`
 	Membership membershipConfig `yaml:"membership" doc:"How servers are watched."`
 	Log        logConfig        `yaml:"log" doc:"What is told of single requests. Taken over at the start alone."`
 }
@@ -78,6 +80,11 @@ type poolConfig struct {
 	Lease    leaseConfig   `yaml:"lease" doc:"Misses of one key."`
 	Refresh  refreshConfig `yaml:"refresh" doc:"Items near their end."`
 
+	// Like and Announce are of pools that have names.
+	Like     string         `yaml:"like" doc:"Only in pools: another pool, whose fields this one has where it says nothing itself."`
+	Announce []serverConfig `yaml:"announce" doc:"Only in pools: servers of this pool that the router tells the others of, as announce does for a single one."`
+
+	name  string
 	table *table // set by validate; nil where no servers are known before others tell
 }
 
@@ -91,23 +98,27 @@ func defaultConfig() config {
 		MaxOutstanding: router.DefaultMaxOutstanding,
 		MaxLine:        router.DefaultMaxLine,
 		SlowTimeout:    duration(5 * time.Minute),
-		Pool: poolConfig{
-			Distribution:   "rendezvous",
-			Timeout:        duration(time.Second),
-			ConnectTimeout: duration(time.Second),
-			MaxValue:       128 << 20,
-			BulkSize:       32 << 10,
-			FlushAll:       true,
-			OnFailure:      "error",
-			Bound:          defaultBound(),
-			Copies:         defaultCopies(),
-			Coalesce:       "strict",
-			Hot:            defaultHot(),
-			Near:           defaultNear(),
-			Lease:          defaultLease(),
-		},
-		Membership: defaultMembership(),
-		Log:        defaultLog(),
+		Pool:           defaultPool(),
+		Membership:     defaultMembership(),
+		Log:            defaultLog(),
+	}
+}
+
+func defaultPool() poolConfig {
+	return poolConfig{
+		Distribution:   "rendezvous",
+		Timeout:        duration(time.Second),
+		ConnectTimeout: duration(time.Second),
+		MaxValue:       128 << 20,
+		BulkSize:       32 << 10,
+		FlushAll:       true,
+		OnFailure:      "error",
+		Bound:          defaultBound(),
+		Copies:         defaultCopies(),
+		Coalesce:       "strict",
+		Hot:            defaultHot(),
+		Near:           defaultNear(),
+		Lease:          defaultLease(),
 	}
 }
 
@@ -150,6 +161,12 @@ func loadConfig(file string) (config, error) {
 	var more yaml.Node
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
 		return c, fmt.Errorf("%s: line %d: a second document: want one", file, max(more.Line, 1))
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(b, &doc); err == nil && len(doc.Content) > 0 && len(c.Pools) > 0 {
+		if key, _ := lookUp(doc.Content[0], "pool"); key != nil {
+			return c, fmt.Errorf("%s: line %d: pool: is the short form of pools, which is there, too", file, key.Line)
+		}
 	}
 	if err := c.validate(); err != nil {
 		return c, c.locate(file, b, err)
@@ -267,7 +284,7 @@ func (c *config) validate() error {
 	if err := c.Log.validate(); err != nil {
 		return err
 	}
-	return c.Pool.validate()
+	return c.validatePools()
 }
 
 // validateMembership checks what concerns servers and routers that come and go.
@@ -302,12 +319,38 @@ func (c *config) validateMembership() error {
 		return badField(fmt.Errorf("%d is negative", c.AdvertiseSubset), "advertise_subset")
 	case len(c.Announce) > 0 && alone:
 		return badField(errors.New("wants gossip, which has no address to bind"), "announce")
-	case c.Pool.Announced && alone:
-		return badField(errors.New("wants gossip, which has no address to bind"), "pool", "announced")
 	case !c.Membership.Enabled && !alone:
 		return badField(errors.New("wants membership, which is not enabled"), "gossip", "bind")
-	case !c.Membership.Enabled && c.Pool.dynamic() != "":
-		return badField(errors.New("wants membership, which is not enabled"), "pool", c.Pool.dynamic())
+	}
+	for _, p := range c.each() {
+		if err := c.validateFound(p, alone); err != nil {
+			return c.within(p, err)
+		}
+	}
+	return nil
+}
+
+// validateFound checks what a pool wants of membership and gossip.
+func (c *config) validateFound(p *poolConfig, alone bool) error {
+	short := p == &c.Pool
+	for i := range p.Announce {
+		if err := p.Announce[i].check("pool", "announce"); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.Announced && alone:
+		return badField(errors.New("wants gossip, which has no address to bind"), "pool", "announced")
+	case !c.Membership.Enabled && p.dynamic() != "":
+		return badField(errors.New("wants membership, which is not enabled"), "pool", p.dynamic())
+	case short && p.Like != "":
+		return badField(errors.New("there is no other pool: want pools"), "pool", "like")
+	case short && len(p.Announce) > 0:
+		return badField(errors.New("stands at the top where there is one pool"), "pool", "announce")
+	case !short && len(c.Announce) > 0:
+		return badField(errors.New("stands in the pool that the servers are for, as pools have names"), "announce")
+	case len(p.Announce) > 0 && alone:
+		return badField(errors.New("wants gossip, which has no address to bind"), "pool", "announce")
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func innerSection(v reflect.Value) (section, bool) {
 
 func defaultText(v reflect.Value) string {
 	switch {
-	case v.Kind() == reflect.Pointer && v.IsNil(), fmt.Sprint(v.Interface()) == "", v.Kind() == reflect.Slice && v.Len() == 0:
+	case v.Kind() == reflect.Pointer && v.IsNil(), fmt.Sprint(v.Interface()) == "", (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0:
 		return "none"
 	}
 	return fmt.Sprintf("`%v`", v.Interface())

@@ -133,7 +133,7 @@ membership: {lists: {confirm: 5}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSources(&c, nil, nil)
+	s := newSources(&c.Pool, &c.Membership.Lists, nil, nil)
 	var names []string
 	for _, w := range s.watchers {
 		names = append(names, w.Name)
@@ -154,7 +154,7 @@ membership: {lists: {confirm: 5}}
 func TestStaticSourceFollowsReloads(t *testing.T) {
 	c := defaultConfig()
 	c.Pool.Servers = []serverConfig{{Name: "a", Address: "h:1", Weight: 1}, {Name: "b", Address: "h:2", Weight: 1}, {Name: "c", Address: "h:3", Weight: 1}}
-	s := newSources(&c, nil, nil)
+	s := newSources(&c.Pool, &c.Membership.Lists, nil, nil)
 	s.watchers[0].Look(t.Context())
 	s.static.set([]serverConfig{{Name: "d", Address: "h:4", Weight: 7}})
 	s.watchers[0].Look(t.Context())

@@ -13,6 +13,7 @@ import (
 
 type drainCmd struct {
 	Server    string   `arg:"" help:"Name of the server."`
+	Pool      string   `help:"The server's pool, if the router has several." placeholder:"NAME"`
 	Undo      bool     `help:"Let the server return."`
 	Admin     string   `help:"Address of a router's admin server, on this host; that router tells the others." default:"127.0.0.1:11312" placeholder:"ADDR"`
 	TokenFile string   `help:"File whose first line is the token that the router's admin_token_file has." type:"path" placeholder:"FILE"`
@@ -27,7 +28,7 @@ const lookAgain = 500 * time.Millisecond
 func (c *drainCmd) Run(s streams) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	ask := admin.Client{Address: c.Admin}
+	ask := admin.Client{Address: c.Admin, Pool: c.Pool}
 	if c.TokenFile != "" {
 		var err error
 		if ask.Token, err = readToken(c.TokenFile); err != nil {

@@ -18,10 +18,11 @@ import (
 
 // listenerConfig is one address for clients: the address alone, or a mapping.
 type listenerConfig struct {
-	Address   string     `yaml:"address" doc:"host:port, or unix: and a path."`
-	TLS       *serverTLS `yaml:"tls" doc:"Serve TLS, 1.2 or later."`
-	Passwords string     `yaml:"passwords" doc:"File of user:password lines, as for memcached -Y, read again when it changes. Clients must authenticate by the text protocol's first set, or by SASL PLAIN."`
-	Allow     []string   `yaml:"allow" doc:"Networks that clients may come from, such as 10.0.0.0/8; none means all. Not for unix sockets."`
+	Address   string        `yaml:"address" doc:"host:port, or unix: and a path."`
+	TLS       *serverTLS    `yaml:"tls" doc:"Serve TLS, 1.2 or later."`
+	Passwords string        `yaml:"passwords" doc:"File of user:password lines, as for memcached -Y, read again when it changes. Clients must authenticate by the text protocol's first set, or by SASL PLAIN."`
+	Routes    []routeConfig `yaml:"routes" doc:"Routes of clients of this listener, instead of those of all."`
+	Allow     []string      `yaml:"allow" doc:"Networks that clients may come from, such as 10.0.0.0/8; none means all. Not for unix sockets."`
 
 	line int // in its file; 0 if it was a flag
 }
@@ -71,6 +72,9 @@ func unknownIn(n *yaml.Node, t reflect.Type) (unknown []*yaml.Node) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
 	if t.Kind() != reflect.Struct || n.Kind != yaml.MappingNode {
 		return nil
 	}
@@ -80,6 +84,9 @@ func unknownIn(n *yaml.Node, t reflect.Type) (unknown []*yaml.Node) {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
+		if key.Value == "<<" { // what is merged is checked where it stands
+			continue
+		}
 		if field, ok := fields[key.Value]; ok {
 			unknown = append(unknown, unknownIn(value, field)...)
 		} else {

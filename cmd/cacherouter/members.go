@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cacherouter/admin"
 	"cacherouter/backend"
 	"cacherouter/fresh"
 	"cacherouter/membership"
@@ -34,49 +33,47 @@ type members struct {
 	lacks    int      // guarded by mu: the copies that could not be made, as last logged
 }
 
-// startMembers looks for the servers and begins to watch them. It takes as long as it
-// takes to find the first one, or until the context ends.
-func startMembers(ctx context.Context, c *config, up upstream, onHint func([]byte), log *slog.Logger) (*members, error) {
-	prober := probe.TCP{Dial: up.dial, User: up.user, Password: up.password}
-	m := &members{sources: newSources(c, prober, log), placer: new(placer), log: log}
-	m.placer.use(&c.Pool)
+// startMembers looks for the servers of a pool and begins to watch them. It takes as long as
+// it takes to find the first one, or until the context ends.
+func startMembers(ctx context.Context, c *config, p *served, mesh *membership.Mesh) (*members, error) {
+	prober := probe.TCP{Dial: p.up.dial, User: p.up.user, Password: p.up.password}
+	m := &members{sources: newSources(p.cfg, &c.Membership.Lists, prober, p.log), placer: new(placer), log: p.log}
+	m.placer.use(p.cfg)
 	mc := membership.Config{
 		Router:         c.routerName(),
 		Sources:        m.sources.watchers,
 		Prober:         prober,
 		ProbeTimeout:   time.Duration(c.Membership.ProbeTimeout),
-		Parameters:     c.Pool.parameters(),
-		Announce:       found(c.Announce),
+		Parameters:     p.cfg.parameters(),
+		Mesh:           mesh,
+		Pool:           p.cfg.name,
+		Announce:       found(append(c.Announce, p.cfg.Announce...)), // one of which is empty
 		Announced:      m.sources.announced,
 		FailoverAtOnce: c.Membership.FailoverWrites == "at_once",
 		Handover:       time.Duration(c.Membership.Handover),
-		OnHint:         onHint,
-		Log:            log,
+		OnHint:         p.hints.heard,
+		Log:            p.log,
 	}
 	mc.Health, mc.View, mc.Journal, mc.Readmit = c.Membership.constants()
 	mc.View.Expected = c.Gossip.Expected
-	if c.Gossip.Bind != "" {
-		gc, err := c.Gossip.config()
-		if err != nil {
-			return nil, err
-		}
-		if len(gc.Keys) == 0 && !admin.Loopback(c.Gossip.Bind) {
-			log.Warn("gossip is not encrypted: whoever reaches its port can decide for this router", "bind", c.Gossip.Bind)
-		}
-		gc.Note = c.AdvertiseSelf
-		mc.Gossip = &gc
-	}
 	var err error
-	if c.Gossip.Keyring != "" {
-		if m.keys, err = fresh.New(log, c.Gossip.keys, c.Gossip.Keyring); err != nil {
-			return nil, badField(err, "gossip", "keyring")
-		}
-		m.inUse = m.keys.Get()
-	}
-	if m.cluster, err = membership.Start(ctx, mc); err != nil {
+	m.cluster, err = membership.Start(ctx, mc)
+	if err != nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+// useKeyring takes over the keys of the gossip whenever their file changes.
+func (m *members) useKeyring(c *config) (err error) {
+	if c.Gossip.Keyring == "" {
+		return nil
+	}
+	if m.keys, err = fresh.New(m.log, c.Gossip.keys, c.Gossip.Keyring); err != nil {
+		return badField(err, "gossip", "keyring")
+	}
+	m.inUse = m.keys.Get()
+	return nil
 }
 
 // keyringEvery is the time between two looks at the keyring.

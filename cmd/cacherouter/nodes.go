@@ -50,7 +50,7 @@ func (s *server) nodes() func(client string) (int64, []string) {
 	n := &nodes{size: s.cfg.AdvertiseSubset}
 	switch {
 	case s.cfg.AdvertiseSelf != "":
-		n.routers = (&advertised{members: s.members.cluster.Routers, now: time.Now}).list
+		n.routers = (&advertised{members: s.pools[0].members.cluster.Routers, now: time.Now}).list
 	case len(s.cfg.Advertise) > 0:
 		n.routers = func() (int64, []string) { return 1, s.cfg.Advertise }
 	default:

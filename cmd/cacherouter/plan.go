@@ -62,14 +62,18 @@ func (c *planCmd) Run(s streams) error {
 	if c.HitRatio < 0 || c.HitRatio > 1 {
 		return fmt.Errorf("--hit-ratio: %g is not between 0 and 1", c.HitRatio)
 	}
-	if err := before.Pool.sayUnknown(s.err); err != nil {
-		return err
-	}
-	after, err := c.change(before.Pool)
+	pool, err := before.one(c.Pool)
 	if err != nil {
 		return err
 	}
-	p, err := makePlan(&before.Pool, &after)
+	if err := pool.sayUnknown(s.err); err != nil {
+		return before.within(pool, err)
+	}
+	after, err := c.change(*pool)
+	if err != nil {
+		return err
+	}
+	p, err := makePlan(pool, &after)
 	if err != nil {
 		return err
 	}

@@ -10,15 +10,13 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"cacherouter/admin"
 	"cacherouter/handoff"
-	"cacherouter/hotkey"
-	"cacherouter/meter"
 	"cacherouter/reactor"
 	"cacherouter/router"
 
@@ -59,7 +57,9 @@ func (c *serveCmd) load() (config, error) {
 		cfg.Engine = c.Engine
 	}
 	if c.FlushAll != nil {
-		cfg.Pool.FlushAll = *c.FlushAll
+		for _, p := range cfg.each() {
+			p.FlushAll = *c.FlushAll
+		}
 	}
 	cfg.Name = cmp.Or(c.Name, cfg.Name)
 	cfg.Gossip.Bind = cmp.Or(c.Gossip, cfg.Gossip.Bind)
@@ -85,24 +85,18 @@ func (c *serveCmd) Run(s streams) error {
 
 // server is a router with the world around it.
 type server struct {
-	cfg    config
-	load   func() (config, error)
-	log    *slog.Logger // for changes of state, which it remembers
-	quiet  *slog.Logger // for what is no change of state, or may be much
-	router *router.Router
-	pool   *router.Pool // the one that it has
-	// members is nil where membership is off: then keys stay where the configuration
-	// places them.
-	members *members
-	fixed   atomic.Pointer[table] // the table in force where membership is off
+	cfg     config
+	load    func() (config, error)
+	log     *slog.Logger // for changes of state, which it remembers
+	quiet   *slog.Logger // for what is no change of state, or may be much
+	router  *router.Router
+	pools   []*served // as the router has them
 	history *admin.History
 	loops   int
-	meter   *meter.Meter
 	records records // of single requests
 	admin   *admin.Server
 	ready   func(listening) // may be nil
-	hints   hints
-	program string // that may take this process's place; empty if none may
+	program string          // that may take this process's place; empty if none may
 	sockets handoff.Sockets
 	before  *predecessor // nil if this process takes nobody's place
 
@@ -120,7 +114,6 @@ type listening struct {
 func newServer(cfg config, load func() (config, error), log *slog.Logger, ready func(listening), program string) *server {
 	history := admin.NewHistory()
 	s := &server{cfg: cfg, load: load, log: history.Logger(log), quiet: log, history: history, ready: ready, program: program}
-	s.hints.name, s.hints.started = cfg.routerName(), time.Now()
 	return s
 }
 
@@ -146,10 +139,8 @@ func (s *server) serve() error {
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.router.Run(ctx) })
-	g.Go(func() error { s.meter.Run(ctx); return nil })
-	if s.members != nil {
-		g.Go(func() error { s.members.follow(ctx, s.pool); return nil })
-		g.Go(func() error { s.hints.tell(ctx, s.members.cluster); return nil })
+	for _, p := range s.pools {
+		p.run(ctx, g)
 	}
 	g.Go(func() error {
 		defer cancel()
@@ -167,29 +158,16 @@ func (s *server) serve() error {
 func (s *server) start() (ended bool, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	up, err := s.cfg.Pool.upstream(s.quiet)
-	if err != nil {
-		return false, err
-	}
-	var t *table
-	if !s.cfg.Membership.Enabled {
-		if t, err = s.cfg.Pool.fixedTable(nil); err != nil {
-			return false, err
-		}
-		s.fixed.Store(t)
-	} else {
+	if s.cfg.Membership.Enabled {
 		if err := s.release(); err != nil {
 			return false, err
 		}
-		if s.members, err = startMembers(ctx, &s.cfg, up, s.hints.heard, s.log); err != nil {
-			return ctx.Err() != nil, err
-		}
-		if t, err = s.members.first(); err != nil {
-			s.leave()
-			return false, err
-		}
 	}
-	if err := s.build(t, up); err != nil {
+	if err := s.startPools(ctx); err != nil {
+		s.leave()
+		return ctx.Err() != nil, err
+	}
+	if err := s.build(); err != nil {
 		s.leave()
 		return false, err
 	}
@@ -201,20 +179,22 @@ func (s *server) retire() {
 	if s.cfg.AdvertiseSelf == "" {
 		return
 	}
-	if err := s.members.cluster.SetNote(""); err != nil {
+	if err := s.pools[0].members.cluster.SetNote(""); err != nil {
 		s.log.Warn("the other routers may not know that this one drains", "err", err)
 	}
 }
 
 // leave ends membership, with a good-bye to the other routers.
 func (s *server) leave() {
-	if s.members == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
-	if err := s.members.cluster.Close(ctx); err != nil {
-		s.log.Warn("good-bye to the other routers not finished", "err", err)
+	for _, p := range s.pools { // the last one ends the gossip
+		if p.members == nil {
+			continue
+		}
+		if err := p.members.cluster.Close(ctx); err != nil {
+			s.log.Warn("good-bye to the other routers not finished", "err", err)
+		}
 	}
 }
 
@@ -222,50 +202,18 @@ func (s *server) leave() {
 const goodbye = 3 * time.Second
 
 // build makes the router.
-func (s *server) build(t *table, up upstream) (err error) {
-	loops := s.cfg.Loops
-	if loops == 0 {
-		loops = runtime.NumCPU()
+func (s *server) build() (err error) {
+	s.loops = s.cfg.Loops
+	if s.loops == 0 {
+		s.loops = runtime.NumCPU()
 	}
 	// The loops keep their processors busy at load; one more is for everything else.
-	runtime.GOMAXPROCS(loops + 1)
-	p := &s.cfg.Pool
-	var watching router.Membership
-	if s.members != nil {
-		watching = observer{s.members.cluster}
-	}
-	var hot *hotkey.Config
-	if p.Hot.Enabled {
-		c := p.Hot.config()
-		hot = &c
-	}
-	s.router, err = router.New(router.Config{
-		Loops:    loops,
-		Portable: s.cfg.Engine == "portable",
-		Spare:    true, // as set above
-		Pools: []router.PoolConfig{{
-			Table:          &t.Table,
-			Membership:     watching,
-			FailoverTTL:    time.Duration(s.cfg.Membership.FailoverTTL),
-			AnswerEarly:    p.Copies.Answer == "home",
-			Coalesce:       modes[p.Coalesce],
-			HotKeys:        hot,
-			Near:           p.Near.config(),
-			Limit:          p.Limit.config(),
-			Lease:          p.Lease.config(),
-			LeasePatience:  time.Duration(p.Lease.Patience),
-			Refresh:        p.Refresh.config(),
-			OnWritten:      s.onWritten(),
-			FlushAll:       p.FlushAll,
-			MissOnFailure:  p.OnFailure == "miss",
-			Timeout:        time.Duration(p.Timeout),
-			ConnectTimeout: time.Duration(p.ConnectTimeout),
-			MaxValue:       p.MaxValue,
-			BulkSize:       p.BulkSize,
-			Dial:           up.dial,
-			User:           up.user,
-			Password:       up.password,
-		}},
+	runtime.GOMAXPROCS(s.loops + 1)
+	c := router.Config{
+		Loops:          s.loops,
+		Portable:       s.cfg.Engine == "portable",
+		Spare:          true, // as set above
+		Routes:         s.cfg.routes(s.cfg.Routes),
 		MaxClients:     s.cfg.MaxClients,
 		TellFull:       s.cfg.TellFull,
 		MaxOutstanding: s.cfg.MaxOutstanding,
@@ -276,23 +224,20 @@ func (s *server) build(t *table, up upstream) (err error) {
 		Reached:        s.history.Stir,
 		Record:         s.cfg.Log.recording(s.records.put()),
 		Log:            s.quiet,
-	})
-	if err == nil {
-		s.pool = s.router.Pools()[0]
-		s.hints.pool.Store(s.pool)
-		s.loops, s.meter = loops, meterFor(s.pool, up, s.quiet)
-		s.log.Info("routing", "servers", len(t.Servers), "distribution", p.Distribution, "digest", t.digest(), "loops", loops)
 	}
-	return err
-}
-
-// onWritten returns what tells other routers of hot keys that were written, nil if nobody
-// keeps any.
-func (s *server) onWritten() func([]uint64) {
-	if s.members == nil || s.cfg.Pool.Near.Bytes == 0 {
-		return nil
+	for _, p := range s.pools {
+		c.Pools = append(c.Pools, p.config(time.Duration(s.cfg.Membership.FailoverTTL)))
 	}
-	return func(hashes []uint64) { s.members.cluster.SendHint(written(hashes)) }
+	if s.router, err = router.New(c); err != nil {
+		return err
+	}
+	for i, pool := range s.router.Pools() {
+		s.pools[i].serve(pool, s.loops, s.quiet)
+	}
+	for _, doubt := range s.cfg.doubts() {
+		s.log.Warn(doubt)
+	}
+	return nil
 }
 
 // listen opens the listeners and says so; what they need on the side runs in g.
@@ -315,6 +260,7 @@ func (s *server) listen(ctx context.Context, g *errgroup.Group) error {
 	for i := range s.cfg.Listen {
 		l, err := s.cfg.Listen[i].open(s.quiet, s.sockets.Listen)
 		if err == nil {
+			l.opts.Routes = s.cfg.routes(s.cfg.Listen[i].Routes)
 			err = s.router.Serve(l.ln, l.opts)
 		}
 		if err != nil {
@@ -432,17 +378,19 @@ func (s *server) reload(ctx context.Context) error {
 		s.log.Error("reload refused", "err", err)
 		return err
 	}
-	if s.members != nil {
-		s.members.reload(ctx, &cfg.Pool, s.pool)
-	} else {
-		t, err := cfg.Pool.fixedTable(s.pool.Table())
-		if err != nil {
+	if !slices.EqualFunc(s.cfg.each(), cfg.each(), func(a, b *poolConfig) bool { return a.name == b.name }) {
+		err := errors.New("pools: to begin or to end a pool takes a restart")
+		s.log.Error("reload refused", "err", err)
+		return err
+	}
+	if !slices.EqualFunc(s.cfg.Routes, cfg.Routes, func(a, b routeConfig) bool { return a.Prefix == b.Prefix && a.Pool == b.Pool }) {
+		s.log.Warn("routes have changed, which takes a restart")
+	}
+	for i, p := range cfg.each() {
+		if err := s.pools[i].reload(ctx, p); err != nil {
 			s.log.Error("reload refused", "err", err)
 			return err
 		}
-		s.pool.SetTable(&t.Table)
-		s.fixed.Store(t)
 	}
-	s.log.Info("reloaded", "servers", len(s.pool.Table().Servers), "distribution", cfg.Pool.Distribution)
 	return nil
 }

@@ -108,8 +108,7 @@ const shortest = 5 * time.Second
 
 // newSources makes the sources of a pool. Where several name a server, the first in this
 // order is believed: what the operator wrote, then DNS, then what anybody may have said.
-func newSources(c *config, prober membership.Prober, log *slog.Logger) *sources {
-	p, lists := &c.Pool, &c.Membership.Lists
+func newSources(p *poolConfig, lists *listsConfig, prober membership.Prober, log *slog.Logger) *sources {
 	s := new(sources)
 	guard := discover.Guard{Max: lists.Max, Confirm: lists.Confirm, Over: time.Duration(lists.Over)}
 	watch := func(name string, source discover.Source, guard discover.Guard) *discover.Watcher {

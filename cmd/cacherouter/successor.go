@@ -101,17 +101,17 @@ func (s *server) prepare(link *handoff.Link) error {
 
 // pause leaves the other routers; resume returns to them.
 func (s *server) pause() error {
-	if s.members == nil {
+	if !s.cfg.Membership.Enabled { // all pools share one gossip
 		return nil
 	}
-	return s.members.cluster.Pause()
+	return s.pools[0].members.cluster.Pause()
 }
 
 func (s *server) resume() error {
-	if s.members == nil {
+	if !s.cfg.Membership.Enabled {
 		return nil
 	}
-	return s.members.cluster.Resume()
+	return s.pools[0].members.cluster.Resume()
 }
 
 // retreat gives the clients to the successor, and returns when there are none any more, or when

@@ -16,6 +16,7 @@ import (
 
 type topCmd struct {
 	Admin     string `help:"Address of a router's admin server: host:port, or unix: and a path." default:"127.0.0.1:11312" placeholder:"ADDR"`
+	Pool      string `help:"The pool to look at, if the router has several." placeholder:"NAME"`
 	TokenFile string `help:"File whose first line is the token that the router's admin_token_file has. The router itself wants none of those who only look." type:"path" placeholder:"FILE"`
 	Once      bool   `help:"Print all there is to see at this moment, and end. So it does when the output is no terminal."`
 }
@@ -40,7 +41,7 @@ const pipeWidth = 160
 func (c *topCmd) Run(s streams) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
-	show := top.Config{Ask: admin.Client{Address: c.Admin}, Zone: time.Local}
+	show := top.Config{Ask: admin.Client{Address: c.Admin, Pool: c.Pool}, Zone: time.Local}
 	if c.TokenFile != "" {
 		var err error
 		if show.Ask.Token, err = readToken(c.TokenFile); err != nil {

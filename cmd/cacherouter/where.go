@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
+	"text/tabwriter"
 )
 
 // poolFlags name a pool, in a file or on the command line.
 type poolFlags struct {
+	Pool         string         `help:"The pool, where the file has several." placeholder:"NAME"`
 	Config       string         `help:"Configuration file." type:"path" placeholder:"FILE"`
 	Backends     []serverConfig `help:"Servers, each [name=]host:port[@weight]." placeholder:"SERVER,..."`
 	Distribution string         `help:"How keys are placed." placeholder:"NAME"`
@@ -33,23 +36,45 @@ func (f *poolFlags) load() (config, error) {
 			return c, err
 		}
 	}
+	if len(c.Pools) > 1 && f.Pool == "" && f.shape() {
+		return c, fmt.Errorf("%s has several pools, so that it takes --pool to say of one how keys are placed", f.Config)
+	}
+	if f.Pool == "" && len(c.Pools) > 1 {
+		return c, nil
+	}
+	p, err := c.one(f.Pool)
+	if err != nil {
+		return c, err
+	}
+	f.apply(p)
+	return c, nil
+}
+
+// shape reports whether the flags say anything of servers or placement.
+func (f *poolFlags) shape() bool {
+	of := *f
+	of.Config, of.Pool = "", ""
+	return !reflect.DeepEqual(of, poolFlags{})
+}
+
+// apply does to a pool what the flags say.
+func (f *poolFlags) apply(p *poolConfig) {
 	if len(f.Backends) > 0 {
-		c.Pool.Servers = f.Backends
-		c.Pool.File, c.Pool.DNS, c.Pool.SRV, c.Pool.Announced = "", nil, nil, false
+		p.Servers = f.Backends
+		p.File, p.DNS, p.SRV, p.Announced = "", nil, nil, false
 	}
 	for _, o := range []struct{ to, from *string }{
-		{&c.Pool.Distribution, &f.Distribution},
-		{&c.Pool.Hash, &f.Hash},
-		{&c.Pool.HashTag, &f.HashTag},
-		{&c.Pool.HashStop, &f.HashStop},
-		{&c.Pool.Seed, &f.Seed},
-		{&c.Pool.Mode, &f.Mode},
+		{&p.Distribution, &f.Distribution},
+		{&p.Hash, &f.Hash},
+		{&p.HashTag, &f.HashTag},
+		{&p.HashStop, &f.HashStop},
+		{&p.Seed, &f.Seed},
+		{&p.Mode, &f.Mode},
 	} {
 		*o.to = cmp.Or(*o.from, *o.to)
 	}
-	c.Pool.TableSize = cmp.Or(f.TableSize, c.Pool.TableSize)
-	c.Pool.Points = cmp.Or(f.Points, c.Pool.Points)
-	return c, nil
+	p.TableSize = cmp.Or(f.TableSize, p.TableSize)
+	p.Points = cmp.Or(f.Points, p.Points)
 }
 
 type checkCmd struct {
@@ -62,13 +87,51 @@ func (c *checkCmd) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	p := &cfg.Pool
-	if p.table == nil {
-		fmt.Fprintf(s.out, "%s: ok, servers are found by pool.%s, %s\n", c.Config, p.dynamic(), p.Distribution)
-		return nil
+	if len(cfg.Pools) == 0 {
+		fmt.Fprintf(s.out, "%s: ok, %s\n", c.Config, cfg.Pool.summary())
+	} else {
+		fmt.Fprintf(s.out, "%s: ok, %d pools\n", c.Config, len(cfg.Pools))
+		cfg.printPools(s.out)
 	}
-	fmt.Fprintf(s.out, "%s: ok, %d servers, %s, digest %s\n", c.Config, len(p.table.Servers), p.Distribution, p.table.digest())
-	return p.sayUnknown(s.err)
+	for _, doubt := range cfg.doubts() {
+		fmt.Fprintf(s.err, "cacherouter: %s: warning: %s\n", c.Config, doubt)
+	}
+	for _, p := range cfg.each() {
+		if p.table == nil {
+			continue
+		}
+		if err := p.sayUnknown(s.err); err != nil {
+			return cfg.within(p, err)
+		}
+	}
+	return nil
+}
+
+// summary says in a line what a pool is.
+func (p *poolConfig) summary() string {
+	if p.table == nil {
+		return fmt.Sprintf("servers are found by pool.%s, %s", p.dynamic(), p.Distribution)
+	}
+	return fmt.Sprintf("%d servers, %s, digest %s", len(p.table.Servers), p.Distribution, p.table.digest())
+}
+
+// printPools prints the pools, and the routes in the order in which they decide.
+func (c *config) printPools(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	defer w.Flush()
+	for _, p := range c.each() {
+		fmt.Fprintf(w, "  pool %s\t%s\n", p.name, p.summary())
+	}
+	print := func(title string, routes []routeConfig) {
+		for _, r := range longestFirst(routes) {
+			p, _ := c.one(r.Pool)
+			fmt.Fprintf(w, "  %s %s\tpool %s\n", title, r.text(), p.name)
+		}
+	}
+	print("route", c.Routes)
+	for _, l := range c.Listen {
+		print(l.Address+": route", l.Routes)
+	}
 }
 
 // sayUnknown says what a pool may have that its configuration does not tell. It fails if
@@ -93,9 +156,11 @@ type whereCmd struct {
 
 // whereResult is what --json prints.
 type whereResult struct {
-	Distribution string     `json:"distribution"`
-	Digest       string     `json:"digest"` // of the table, the same on every machine
-	Keys         []whereKey `json:"keys"`
+	// Of the pool, if there is one only; else each key has its own.
+	Distribution string `json:"distribution,omitempty"`
+	Digest       string `json:"digest,omitempty"` // of the table, the same on every machine
+
+	Keys []whereKey `json:"keys"`
 }
 
 // whereKey is where one key lives.
@@ -105,6 +170,12 @@ type whereKey struct {
 	Home    string   `json:"home"`
 	Next    string   `json:"if_home_dies,omitempty"`
 	Servers []string `json:"servers"` // the candidates in order, home first
+
+	// Of a router with several pools. A key that no pool has has no servers.
+	Pool         string `json:"pool,omitempty"`
+	Route        string `json:"route,omitempty"` // its prefix
+	Distribution string `json:"distribution,omitempty"`
+	Digest       string `json:"digest,omitempty"`
 }
 
 // maxCandidates is how many servers where prints for a key.
@@ -116,24 +187,67 @@ func (c *whereCmd) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := cfg.Pool.sayUnknown(s.err); err != nil {
-		return err
-	}
-	t, err := buildTable(&cfg.Pool)
+	tables, err := c.tables(&cfg, s.err)
 	if err != nil {
 		return err
 	}
-	r := whereResult{Distribution: cfg.Pool.Distribution, Digest: t.digest()}
+	var r whereResult
 	for _, key := range c.Keys {
-		r.Keys = append(r.Keys, t.where(key, cfg.Pool.Servers))
+		route, p := cfg.routeOf(key)
+		k := whereKey{Key: key}
+		if p != nil {
+			k = tables[p].where(key, p.Servers)
+		}
+		if len(cfg.Pools) > 1 && p != nil {
+			k.Pool, k.Route, k.Distribution, k.Digest = p.name, route.Prefix, p.Distribution, tables[p].digest()
+		}
+		r.Keys = append(r.Keys, k)
+	}
+	if p := cfg.each()[0]; len(cfg.Pools) < 2 {
+		r.Distribution, r.Digest = p.Distribution, tables[p].digest()
 	}
 	if c.JSON {
 		return printJSON(s.out, r)
 	}
 	for _, k := range r.Keys {
-		fmt.Fprintf(s.out, "%s\t%s\n", k.Key, strings.Join(k.Servers, "\t"))
+		fmt.Fprintln(s.out, k.line(len(cfg.Pools) > 1))
 	}
 	return nil
+}
+
+// tables makes those of the pools that the keys live in.
+func (c *whereCmd) tables(cfg *config, errs io.Writer) (map[*poolConfig]*table, error) {
+	tables := make(map[*poolConfig]*table)
+	for _, key := range c.Keys {
+		_, p := cfg.routeOf(key)
+		if p == nil || tables[p] != nil {
+			continue
+		}
+		if err := p.sayUnknown(errs); err != nil {
+			return nil, cfg.within(p, err)
+		}
+		var err error
+		if tables[p], err = buildTable(p); err != nil {
+			return nil, cfg.within(p, err)
+		}
+	}
+	return tables, nil
+}
+
+// line is the key for people and scripts. Where there are several pools the last column says
+// by which route the key came to which.
+func (k *whereKey) line(several bool) string {
+	columns := append([]string{k.Key}, k.Servers...)
+	switch {
+	case !several:
+	case k.Pool == "":
+		columns = append(columns, "no route")
+	case k.Route == "":
+		columns = append(columns, fmt.Sprintf("pool %s, route for all other keys", k.Pool))
+	default:
+		columns = append(columns, fmt.Sprintf("pool %s, route %q", k.Pool, k.Route))
+	}
+	return strings.Join(columns, "\t")
 }
 
 func (t *table) where(key string, servers []serverConfig) whereKey {
