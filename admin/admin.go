@@ -39,7 +39,7 @@ type Config struct {
 	// ?pool=NAME. Who does not is shown the figures of all together, and of servers, keys and
 	// placement those of one, for which Pool, Membership, HotKeys and Placing stand.
 	Pools []Pool
-	// RouteOf tells the route of a key; nil where there is one pool.
+	// RouteOf tells the route of a key; nil means that nobody knows.
 	RouteOf func(key string) PoolRoute
 	// Loops is how many event loops it has; 0 if that is not to be shown.
 	Loops int

@@ -20,8 +20,9 @@ type Pool struct {
 	Placing    func() *Placing
 }
 
-// PoolRoute is the pool of a key, and the prefix that says so.
-type PoolRoute struct{ Pool, Prefix string }
+// PoolRoute is the pool of a key, empty if it has none, the prefix that says so, and what
+// servers call the key.
+type PoolRoute struct{ Pool, Prefix, Known string }
 
 // addPools makes what shows each of several pools: a server like this one, to which requests
 // for the pool are given.

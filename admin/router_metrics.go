@@ -40,6 +40,7 @@ var routerMetrics = newGroup("", nil,
 	counter("loop_rests_total", "Moments in which a loop let events gather.", func(s *snap) uint64 { return s.Loop.Rests }),
 	counter("received_bytes_total", "Bytes read from clients and servers.", func(s *snap) uint64 { return s.Loop.BytesIn }),
 	counter("sent_bytes_total", "Bytes written to clients and servers.", func(s *snap) uint64 { return s.Loop.BytesOut }),
+	counter("denied_total", "Requests that their route does not let pass, answered with an error.", func(s *snap) uint64 { return s.Denied }),
 	counter("unrouted_total", "Requests on keys that no pool has, answered with an error.", func(s *snap) uint64 { return s.Unrouted }),
 )
 
@@ -82,7 +83,7 @@ var (
 	requestsFamily = newFamily(counts, "requests_total", "Requests of clients, by verb, as they come. Those of binary clients are told by the verb of the text protocol that does the same.", "verb")
 	repliesFamily  = newFamily(counts, "replies_total", "Requests of clients that were answered, by verb and by what the reply says: a retrieval is a hit or a miss, one of several keys is done. What the router answers by itself is not among them.", "verb", "outcome")
 	refusedFamily  = newFamily(counts, "refused_total", "Malformed requests, answered with an error, by kind.", "kind")
-	failuresFamily = newFamily(counts, "errors_total", "What went wrong with requests that were well formed: server is an error that a server answered with, unwritable, limited, torn and unrouted are as in the metrics of those names, the others say why no server answered.", "kind")
+	failuresFamily = newFamily(counts, "errors_total", "What went wrong with requests that were well formed: server is an error that a server answered with, unwritable, limited, torn, unrouted and denied are as in the metrics of those names, the others say why no server answered.", "kind")
 	tookFamily     = newFamily(observes, "request_duration_seconds", "How long requests of clients took, from the turn of an event loop that read them to the one that passed the reply on, the wait for replies to earlier requests included. Up to the length of a turn it may be off.")
 	turnsFamily    = newFamily(observes, "loop_turn_duration_seconds", "Length of the turns of the event loops: what a request may have to wait for others.")
 	batchesFamily  = newFamily(observes, "loop_turn_connections", "Connections with something to read that a turn of an event loop has served.")
@@ -154,6 +155,7 @@ func addErrors(to *figures, s *snap) {
 	}
 	to.add(failuresFamily, float64(s.Torn), "torn")
 	to.add(failuresFamily, float64(s.Unrouted), "unrouted")
+	to.add(failuresFamily, float64(s.Denied), "denied")
 }
 
 func addPoolErrors(to *figures, s *snap) {

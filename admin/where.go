@@ -106,6 +106,12 @@ func keyOf(query string) (string, error) {
 // whereIs says where a key is.
 func (s *Server) whereIs(key string) Where {
 	t := s.cfg.Router.Table()
+	own, route := key, PoolRoute{}
+	if s.cfg.RouteOf != nil {
+		if r := s.cfg.RouteOf(key); r.Pool != "" && (s.cfg.Pool == "" || r.Pool == s.cfg.Pool) {
+			key, route = r.Known, r
+		}
+	}
 	hash := t.KeyHash([]byte(key))
 	depth := 0
 	if t.Bound != nil && t.Spill != router.SpillNone {
@@ -113,7 +119,7 @@ func (s *Server) whereIs(key string) Where {
 	}
 	copies := max(1, t.Copies)
 	picks := t.Picker.Pick(nil, hash, max(minCandidates, depth+1, copies))
-	out := Where{Key: printable(key), Hash: fmt.Sprintf("%016x", hash), Home: t.Servers[picks[0]].Name, Why: []string{}, Pool: s.cfg.Pool}
+	out := Where{Key: printable(own), Hash: fmt.Sprintf("%016x", hash), Home: t.Servers[picks[0]].Name, Why: []string{}, Pool: s.cfg.Pool}
 	for rank, i := range picks {
 		out.Candidates = append(out.Candidates, candidateOf(t, i, rank < copies))
 	}
@@ -123,10 +129,9 @@ func (s *Server) whereIs(key string) Where {
 	if t.After != nil {
 		out.After = other(t, t.After, hash, out.Home)
 	}
-	if s.cfg.RouteOf != nil {
-		if r := s.cfg.RouteOf(key); r.Pool == s.cfg.Pool {
-			out.Route = r.Prefix
-		}
+	out.Route = route.Prefix
+	if key != own {
+		out.Why = append(out.Why, fmt.Sprintf("Servers know it as %s.", printable(key)))
 	}
 	out.explain(s, t, picks, hash, depth)
 	return out

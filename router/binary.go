@@ -54,7 +54,8 @@ func (s *session) refuseBinary(r *memproto.BinaryRequest) {
 		line, verb := r.ForwardDelete(nil)
 		q := s.push(nil)
 		q.hidden = true
-		if q.about(r.Key, r.Base64, verb, memproto.Changes) {
+		if q.lead(r.Key, memproto.Changes, verb) {
+			q.about(r.Key, r.Base64, verb, memproto.Changes)
 			q.submit(line)
 		}
 	}
@@ -109,26 +110,48 @@ func (s *session) serveBinary(r *memproto.BinaryRequest, verb memproto.Verb) {
 // sendBinary sends a request on one key to the servers.
 func (s *session) sendBinary(r *memproto.BinaryRequest) {
 	w := s.front
-	raw, verb := r.Forward(w.scratch[:0])
 	q := s.push(nil)
 	q.came = w.stamp()
 	kind := memproto.Changes
 	if r.Op.Verb() == memproto.Get { // which asks for the cas, so that no copy will do
 		kind = memproto.Reads
 	}
-	if !q.about(r.Key, r.Base64, verb, kind) {
+	if !q.lead(r.Key, kind, r.Op.Verb()) || q.strayed && !q.renameBinary(r) {
 		return
 	}
+	raw, verb := r.Forward(w.scratch[:0])
+	q.about(r.Key, r.Base64, verb, kind)
 	if verb == memproto.Gets {
 		q.parts = memproto.ClassicItem | memproto.ClassicCAS
 	}
 	q.adds = r.Op.Verb() == memproto.Add
 	q.call.Repeatable = verb == memproto.Gets || verb == memproto.MetaGet
 	q.repeatable = q.call.Repeatable
-	q.submit(raw)
+	if q.strayed && q.under.maxTTL > 0 && kind == memproto.Changes {
+		q.submit(q.capped(raw))
+	} else {
+		q.submit(raw)
+	}
 	if cap(raw) <= keepScratch {
 		w.scratch = raw[:0]
 	}
+}
+
+// renameBinary gives a request the servers' name for its key. It reports false if that is
+// none; then the request is over.
+func (q *request) renameBinary(r *memproto.BinaryRequest) bool {
+	if !q.under.renames() {
+		return true
+	}
+	f := q.w.front
+	f.key = q.under.appendKey(f.key[:0], r.Key)
+	if r.Rename(f.key); r.Refusal == memproto.CodeOK && len(f.key) > 0 && len(f.key) <= memproto.MaxKey {
+		return true
+	}
+	f.stats.Refused[memproto.BadLine]++
+	q.came, q.under = 0, nil
+	q.finish(badKey)
+	return false
 }
 
 // answer puts a reply into binary. Both parts are valid until the next one.

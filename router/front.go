@@ -20,12 +20,17 @@ type front struct {
 	told      memproto.BinaryCall    // what it is answered by the router itself
 	head      []byte                 // the answer at hand in binary
 	keyBuf    [memproto.MaxKey + 8]byte
-	scratch   []byte // the request at hand in the form a server gets
-	line      []byte // a line of our own
-	asked     []byte // what a flight asks
-	formed    []byte // a reply made of another
-	said      []byte // what the router says for a server
-	capped    []byte // a request whose life was bounded
+	scratch   []byte           // the request at hand in the form a server gets
+	line      []byte           // a line of our own
+	asked     []byte           // what a flight asks
+	formed    []byte           // a reply made of another
+	said      []byte           // what the router says for a server
+	capped    []byte           // a request whose life was bounded
+	key       []byte           // of a request that was renamed
+	words     []byte           // that request
+	other     memproto.Request // the same, parsed
+	renamed   []byte           // a reply that was
+	shortened []byte           // a request whose life its route bounds
 	requests  stock[request]
 	detours   stock[detour]
 	straight  detour // of requests that have none

@@ -99,6 +99,9 @@ func (w *worker) choose(picks []int) int {
 	w.ranks, w.copies = w.ranks[:0], w.copies[:0]
 	for rank, i := range picks[:min(len(picks), w.table.Copies)] {
 		if rank == 0 || w.trusted(w.nodes[i]) {
+			if w.table.Near != nil && w.table.Near[i] {
+				return rank
+			}
 			w.ranks, w.copies = append(w.ranks, rank), append(w.copies, i)
 		}
 	}

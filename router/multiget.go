@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"cacherouter/backend"
-	"cacherouter/bounded"
 	"cacherouter/memproto"
 )
 
@@ -51,27 +50,12 @@ type gather struct {
 // askedKey is one key of a window, and where its value is.
 type askedKey struct {
 	w        *worker // of its pool
-	key      []byte
-	part     *part  // nil if it is asked for by itself
-	more     bool   // a miss is not the last word
-	token    uint64 // the key's epoch, if any server with a copy could be asked
-	from, to int    // the VALUE block in the part's values, or the gather's; empty on a miss
-}
-
-// part is the share of one server and lane in a window.
-type part struct {
-	gather *gather
-	w      *worker
-	node   *node
-	lane   backend.Lane
-	route  int // place in worker.open
-	call   backend.Call
-	charge charge
-	line   []byte
-	asked  []int // places in gather.asked
-	next   int   // the first of asked that can still be answered
-	values []byte
-	failed backend.Failure // its keys may be asked of others
+	key      []byte  // the client's
+	under    *route  // says more of it than its pool; else nil
+	part     *part   // nil if it is asked for by itself
+	more     bool    // a miss is not the last word
+	token    uint64  // the key's epoch, if any server with a copy could be asked
+	from, to int     // the VALUE block in the part's values, or the gather's; empty on a miss
 }
 
 // multiget serves a retrieval of several keys.
@@ -111,11 +95,20 @@ func (g *gather) ask() {
 
 // add puts a key on the line to its home.
 func (g *gather) add(key []byte) {
-	w := g.request.session.workerOf(key)
-	if w == nil {
-		g.front.stats.Unrouted++
-		g.fault = append(g.fault[:0], noRoute...)
+	w, r, refusal := g.request.session.lead(key, g.kind())
+	if refusal != nil {
+		g.front.refused(refusal)
+		g.fault = append(g.fault[:0], refusal...)
 		return
+	}
+	own := key
+	if r.renames() {
+		g.front.key = r.appendKey(g.front.key[:0], key)
+		if key = g.front.key; len(key) == 0 || len(key) > memproto.MaxKey {
+			g.front.stats.Refused[memproto.BadLine]++
+			g.fault = append(g.fault[:0], badKey...)
+			return
+		}
 	}
 	w.stats.Keys++
 	hash := w.table.KeyHash(key)
@@ -127,7 +120,10 @@ func (g *gather) add(key []byte) {
 	}
 	w.seal(hash, key)
 	n, a := g.home(w, hash)
-	a.w, a.key = w, key
+	if r != nil && r.maxTTL > 0 && g.touches() { // in words of its own
+		n, a.more = nil, true
+	}
+	a.w, a.key, a.under = w, own, r
 	if a.more {
 		g.request.step()
 	}
@@ -194,6 +190,24 @@ func (w *worker) copyFor(hash uint64, picks []int, a *askedKey) *node {
 	return w.nodes[picks[w.choose(picks)]]
 }
 
+// is reports whether a key of the servers is the one that was asked for.
+func (a *askedKey) is(key []byte) bool {
+	r := a.under
+	if !r.renames() {
+		return bytes.Equal(a.key, key)
+	}
+	rest, ok := bytes.CutPrefix(key, r.add)
+	return ok && bytes.Equal(a.key[r.strip:], rest)
+}
+
+// kind is what the multiget does to its items.
+func (g *gather) kind() memproto.Kind {
+	if g.touches() {
+		return memproto.Changes
+	}
+	return memproto.Reads
+}
+
 // touches reports whether the values are not only asked for.
 func (g *gather) touches() bool { return g.verb == memproto.Gat || g.verb == memproto.Gats }
 
@@ -202,80 +216,6 @@ func (g *gather) maxLine() int {
 		return maxGatLine - memproto.MaxKey
 	}
 	return maxGetLine
-}
-
-func (p *part) send() {
-	p.line = append(p.line, "\r\n"...)
-	p.call.Owner = p
-	p.call.Verb = p.gather.verb
-	p.call.Repeatable = true
-	p.w.load(&p.charge, p.node, bounded.Cost(0, len(p.asked)))
-	p.node.Send(&p.call, p.lane, p.line)
-}
-
-// Replied takes one VALUE block, or the end of the part.
-func (p *part) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
-	switch {
-	case memproto.IsValue(b):
-		return p.value(b)
-	case u.Fault:
-		p.w.stats.Faulty++
-		p.gather.fault = append(p.gather.fault[:0], b...)
-	default:
-		p.missing()
-	}
-	p.noteAnswer()
-	p.w.unload(&p.charge, false)
-	p.gather.arrived()
-	return true
-}
-
-// missing counts the keys that the server did not have.
-func (p *part) missing() {
-	n := 0
-	for _, i := range p.asked {
-		if a := &p.gather.asked[i]; a.from == a.to {
-			n++
-		}
-	}
-	p.node.Missing(n)
-}
-
-// value finds the key a block answers. Values come in the order they were asked for, so
-// keys that are passed over have missed; a block for none of the rest is no answer.
-func (p *part) value(b []byte) bool {
-	key := memproto.ValueKey(b)
-	for p.next < len(p.asked) {
-		a := &p.gather.asked[p.asked[p.next]]
-		p.next++
-		if bytes.Equal(a.key, key) {
-			a.from = len(p.values)
-			p.values = append(p.values, b...)
-			a.to = len(p.values)
-			return true
-		}
-	}
-	return false
-}
-
-func (p *part) Failed(_ *backend.Call, f backend.Failure) {
-	p.noteAnswer()
-	p.w.unload(&p.charge, true)
-	switch {
-	case p.w.redirects(f):
-		p.failed = f
-	case !p.w.p.cfg.MissOnFailure:
-		p.gather.failed, p.gather.failer = f, p.w
-	}
-	p.gather.arrived()
-}
-
-// Restarted takes back what the lost connection had brought.
-func (p *part) Restarted(*backend.Call) {
-	for _, i := range p.asked[:p.next] {
-		p.gather.asked[i].from, p.gather.asked[i].to = 0, 0
-	}
-	p.next, p.values = 0, p.values[:0]
 }
 
 // arrived counts one part or key less to wait for; with the last the window is complete,
@@ -331,6 +271,10 @@ func (g *gather) deliver() {
 			continue
 		}
 		a.w.stats.Hits++
+		if a.under.renames() {
+			g.front.renamed = memproto.AppendReplyAbout(g.front.renamed[:0], block, a.key)
+			block = g.front.renamed
+		}
 		size += len(block)
 		if head {
 			s.conn.Write(block)

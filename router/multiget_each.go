@@ -50,10 +50,21 @@ func (g *gather) askOne(i int) {
 	case memproto.Gat, memproto.Gats:
 		kind = memproto.Changes
 	}
-	q.of(a.key, false, g.verb, kind)
+	key := a.key
+	if a.under.renames() {
+		w.front.key = a.under.appendKey(w.front.key[:0], key)
+		key = w.front.key
+	}
+	q.of(key, false, g.verb, kind)
+	if a.under != nil {
+		q.stray().under = a.under
+	}
 	q.call.Repeatable, q.repeatable = true, true
 	w.line = append(append(w.line[:0], bytes.TrimRight(g.prefix, " ")...), ' ')
-	w.line = append(append(w.line, a.key...), "\r\n"...)
+	w.line = append(append(w.line, key...), "\r\n"...)
+	if a.under != nil && a.under.maxTTL > 0 && kind == memproto.Changes {
+		w.line = append(w.line[:0], q.capped(w.line)...)
+	}
 	switch {
 	case a.part == nil:
 	case a.part.failed != 0 && kind != memproto.Changes:

@@ -82,6 +82,7 @@ type detour struct {
 	from  sources // of a read
 	token uint64  // the key's epoch from before it was sent
 	avoid *node   // has failed it
+	under *route  // says more of it than its pool; else nil
 	// homely says that only the home is asked.
 	homely bool
 	near   hotkey.Token // to keep the reply by, if nears
@@ -166,35 +167,37 @@ func (s *session) send(r *memproto.Request) {
 // dispatch sends the request to the servers.
 func (q *request) dispatch(r *memproto.Request) {
 	w := q.w.front
-	if !q.about(r.RouteKey(w.keyBuf[:]), r.Base64, r.Verb, r.Kind()) {
+	key := r.RouteKey(w.keyBuf[:])
+	if !q.lead(key, r.Kind(), r.Verb) {
 		return
 	}
+	if q.strayed && q.under.renames() {
+		if r = q.renamed(r, key); r == nil {
+			return
+		}
+		key = w.key
+	}
+	q.about(key, r.Base64, r.Verb, r.Kind())
 	q.parts = r.Parts()
 	q.adds = r.Verb == memproto.Add || r.Verb == memproto.MetaSet && r.Conditional()
 	q.call.Repeatable = r.Repeatable()
 	q.repeatable = q.call.Repeatable
 	raw := r.Forward(w.scratch)
-	q.submit(raw)
+	if q.strayed && q.under != nil && q.under.maxTTL > 0 && q.kind == memproto.Changes {
+		q.submit(q.capped(raw))
+	} else {
+		q.submit(raw)
+	}
 	if r.NoReply && cap(raw) <= keepReply {
 		w.scratch = raw[:0]
 	}
 }
 
-// about says what the request is about, and with that whose it is. The key is as servers
-// know it; coded says that it is sent in base64. It reports false if no pool has the key:
-// then the request is over.
-func (q *request) about(key []byte, coded bool, v memproto.Verb, k memproto.Kind) bool {
-	w := q.session.workerOf(key)
-	if w == nil {
-		q.session.front.stats.Unrouted++
-		q.verb, q.came = v, 0 // which is about what servers are asked
-		q.finish(noRoute)
-		return false
-	}
-	q.w = w
+// about says what the request is about. The key is as servers know it; coded says that it is
+// sent in base64.
+func (q *request) about(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
 	q.of(key, coded, v, k)
-	w.touch(q.hash, key, k == memproto.Changes)
-	return true
+	q.w.touch(q.hash, key, k == memproto.Changes)
 }
 
 // of is about for a key that was counted.
@@ -335,6 +338,9 @@ func (q *request) end(b []byte, o memproto.Outcome) {
 	}
 	s.sized(len(b))
 	q.w.answered(q, o, len(b))
+	if q.strayed && !s.binary && q.under.renames() {
+		b = q.ownReply(b)
+	}
 	var head []byte // of a binary answer
 	switch {
 	case q.hidden:

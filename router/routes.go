@@ -2,19 +2,41 @@ package router
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"cacherouter/memproto"
+
+	"github.com/cespare/xxhash/v2"
 )
 
-// Route says to which pool keys go.
+// Route says to which pool keys go, and what they may.
 type Route struct {
-	// Prefix is what the keys begin with, as the servers know them; empty means all that no
+	// Prefix is what the keys begin with, as clients know them; empty means all that no
 	// other route has. The longest that fits decides.
 	Prefix string
-	// Pool is the name of their pool.
+	// Pool is the name of their pool; empty if Deny is set.
 	Pool string
+	// Deny answers every request with an error, ReadOnly those that change something.
+	Deny, ReadOnly bool
+	// MaxTTL bounds the life of what is stored and touched, in whole seconds; 0 means no
+	// bound.
+	MaxTTL time.Duration
+	// Strip takes the prefix off the key before a server sees it, and Add is put before it
+	// then.
+	Strip bool
+	Add   string
+	// Split sends a share of the keys to another pool: by their hashes, so that a key stays
+	// where it is while the share grows, and all routers send it there.
+	Split Split
+}
+
+// Split is the other pool of a route; none if Pool is empty.
+type Split struct {
+	Pool  string
+	Share float64 // of the keys, from 0 to 1
 }
 
 // routes are a list of routes, ready for use. They are sorted, so that all prefixes that
@@ -32,10 +54,94 @@ type route struct {
 	prefix []byte
 	pool   int    // in Router.pools
 	wider  *route // nil if there is none but the rest
+
+	deny, readOnly bool
+	maxTTL         int64 // in seconds; 0 means no bound
+	strip          int   // bytes to take off keys
+	add            []byte
+	other          int    // the pool of a share of the keys
+	below          uint64 // the hashes of those; 0 if there are none
 }
 
-// noRoute is said when no pool has a key.
-var noRoute = []byte("SERVER_ERROR no route for key\r\n")
+// What is said of keys that have no route, or one that does not let them pass.
+var (
+	noRoute  = []byte("SERVER_ERROR no route for key\r\n")
+	denied   = []byte("SERVER_ERROR route denies key\r\n")
+	readOnly = []byte("SERVER_ERROR route is read only\r\n")
+)
+
+// newRoute makes a route ready.
+func newRoute(r Route, pools []*Pool) (route, error) {
+	t := route{
+		prefix: []byte(r.Prefix), deny: r.Deny, readOnly: r.ReadOnly, maxTTL: int64(r.MaxTTL / time.Second), add: []byte(r.Add),
+		pool: slices.IndexFunc(pools, func(p *Pool) bool { return p.cfg.Name == r.Pool }),
+	}
+	if r.Strip {
+		t.strip = len(r.Prefix)
+	}
+	if s := r.Split; s.Pool != "" {
+		t.other = slices.IndexFunc(pools, func(p *Pool) bool { return p.cfg.Name == s.Pool })
+		if t.other < 0 || !(s.Share >= 0 && s.Share <= 1) {
+			return t, fmt.Errorf("route %q: no pool %q, or a share of %v", r.Prefix, s.Pool, s.Share)
+		}
+		t.below = uint64(s.Share * (1 << 32))
+	}
+	switch {
+	case r.Deny && r.Pool == "":
+		t.pool = 0 // which it never comes to
+	case t.pool < 0:
+		return t, fmt.Errorf("route %q: no pool %q", r.Prefix, r.Pool)
+	case len(r.Prefix) > memproto.MaxKey || len(r.Add) > memproto.MaxKey:
+		return t, fmt.Errorf("route %q: longer than a key", r.Prefix)
+	case r.MaxTTL != time.Duration(t.maxTTL)*time.Second || r.MaxTTL < 0:
+		return t, fmt.Errorf("route %q: %v is not a number of whole seconds", r.Prefix, r.MaxTTL)
+	}
+	return t, nil
+}
+
+// poolOf returns the pool of a key.
+func (r *route) poolOf(key []byte) int {
+	if r.below > 0 && SplitHash(key) < r.below {
+		return r.other
+	}
+	return r.pool
+}
+
+// SplitHash is the hash, of 32 bits, by which routes are split. It must have nothing in common
+// with what places keys within their pools: those of a split would not be spread evenly.
+func SplitHash(key []byte) uint64 {
+	h := xxhash.Sum64(key)
+	h ^= h >> 29
+	h *= 0xbf58476d1ce4e5b9
+	return h>>32 ^ h>>5&0xffffffff
+}
+
+// plain reports whether the route says nothing but where keys go.
+func (r *route) plain() bool { return !r.deny && !r.readOnly && r.maxTTL == 0 && !r.renames() }
+
+// renames reports whether servers know the route's keys by other names.
+func (r *route) renames() bool { return r != nil && (r.strip > 0 || len(r.add) > 0) }
+
+// appendKey appends what servers call a client's key.
+func (r *route) appendKey(dst, key []byte) []byte {
+	return append(append(dst, r.add...), key[r.strip:]...)
+}
+
+// appendOwn appends what the client calls a key of the servers.
+func (r *route) appendOwn(dst, key []byte) []byte {
+	return append(append(dst, r.prefix[:r.strip]...), key[len(r.add):]...)
+}
+
+// refuses returns what is said to a request on one of the route's keys, nil if it may pass.
+func (r *route) refuses(k memproto.Kind) []byte {
+	switch {
+	case r.deny:
+		return denied
+	case r.readOnly && k == memproto.Changes:
+		return readOnly
+	}
+	return nil
+}
 
 // newRoutes checks the routes and makes them ready. Without any all keys go to the first of
 // the pools.
@@ -45,18 +151,16 @@ func newRoutes(list []Route, pools []*Pool) (*routes, error) {
 	}
 	t := new(routes)
 	for _, r := range list {
-		pool := slices.IndexFunc(pools, func(p *Pool) bool { return p.cfg.Name == r.Pool })
+		one, err := newRoute(r, pools)
 		switch {
-		case pool < 0:
-			return nil, fmt.Errorf("route %q: no pool %q", r.Prefix, r.Pool)
-		case len(r.Prefix) > memproto.MaxKey:
-			return nil, fmt.Errorf("route %q: longer than a key", r.Prefix)
+		case err != nil:
+			return nil, err
 		case r.Prefix != "":
-			t.list = append(t.list, route{prefix: []byte(r.Prefix), pool: pool})
+			t.list = append(t.list, one)
 		case t.rest != nil:
-			return nil, fmt.Errorf("two routes for the rest of the keys")
+			return nil, errors.New("two routes for the rest of the keys")
 		default:
-			t.rest = &route{pool: pool}
+			t.rest = &one
 		}
 	}
 	slices.SortFunc(t.list, func(a, b route) int { return bytes.Compare(a.prefix, b.prefix) })
@@ -107,34 +211,114 @@ func (t *routes) find(key []byte) *route {
 	return t.rest
 }
 
-// alone returns the pool that all keys go to, if it is one.
+// alone returns the pool that all keys go to, if it is one and no route says more.
 func (t *routes) alone() (pool int, ok bool) {
-	if t.rest == nil {
+	if t.rest == nil || !t.rest.plain() || t.rest.below > 0 {
 		return 0, false
 	}
 	for i := range t.list {
-		if t.list[i].pool != t.rest.pool {
+		if r := &t.list[i]; r.pool != t.rest.pool || !r.plain() || r.below > 0 {
 			return 0, false
 		}
 	}
 	return t.rest.pool, true
 }
 
-// workerOf returns the worker of a key's pool, nil if no pool has the key.
-func (s *session) workerOf(key []byte) *worker {
+// lead returns the worker of a key's pool, and its route if that says more than where; or
+// what is said to a request of a kind on the key, in place of serving it.
+func (s *session) lead(key []byte, k memproto.Kind) (w *worker, r *route, refusal []byte) {
 	if s.only != nil {
-		return s.only
+		return s.only, nil, nil
 	}
-	if r := s.routes.find(key); r != nil {
-		return s.front.workers[r.pool]
+	if r = s.routes.find(key); r == nil {
+		return nil, nil, noRoute
 	}
+	if refusal = r.refuses(k); refusal != nil {
+		return nil, nil, refusal
+	}
+	if w = s.front.workers[r.poolOf(key)]; r.plain() {
+		r = nil
+	}
+	return w, r, nil
+}
+
+// refused counts a request that its route does not let pass.
+func (f *front) refused(why []byte) {
+	if string(why) == string(noRoute) {
+		f.stats.Unrouted++
+	} else {
+		f.stats.Denied++
+	}
+}
+
+// lead finds the request's pool, and reports whether it may go there; else it is over.
+func (q *request) lead(key []byte, k memproto.Kind, v memproto.Verb) bool {
+	w, r, refusal := q.session.lead(key, k)
+	if refusal != nil {
+		if !q.hidden {
+			q.session.front.refused(refusal)
+		}
+		q.verb, q.came = v, 0 // which is about what servers are asked
+		q.finish(refusal)
+		return false
+	}
+	q.w = w
+	if r != nil {
+		q.stray().under = r
+	}
+	return true
+}
+
+// renamed returns a request as servers are to get it: with their name for its key. A key
+// that is none then is refused as memcached does; the request is over and nil.
+func (q *request) renamed(r *memproto.Request, key []byte) *memproto.Request {
+	f := q.w.front
+	f.key = q.under.appendKey(f.key[:0], key)
+	f.words = r.AppendRenamed(f.words[:0], f.key)
+	_, status := f.parser.Parse(f.words, &f.other)
+	if cap(f.words) > keepScratch {
+		f.words = nil // it stays as long as other has it
+	}
+	if status == memproto.Complete && len(f.key) > 0 && len(f.key) <= memproto.MaxKey {
+		return &f.other
+	}
+	f.stats.Refused[memproto.BadLine]++
+	q.verb, q.came, q.under = r.Verb, 0, nil
+	q.finish(badKey)
 	return nil
+}
+
+// badKey is said of a key that is none when its prefix is off, or another before it.
+var badKey = []byte(memproto.LineBadFormat + "\r\n")
+
+// own puts a reply about the client's key, whom servers know by another name. It is valid
+// until the next one.
+func (q *request) ownReply(b []byte) []byte {
+	f := q.w.front
+	f.key = q.under.appendOwn(f.key[:0], q.key)
+	f.renamed = memproto.AppendReplyAbout(f.renamed[:0], b, f.key)
+	b = f.renamed
+	if cap(b) > keepScratch {
+		f.renamed = nil
+	}
+	return b
+}
+
+// capped returns a request with its life bounded as its route says.
+func (q *request) capped(raw []byte) []byte {
+	f := q.w.front
+	f.shortened = memproto.CapExpiry(f.shortened[:0], q.verb, raw, q.under.maxTTL, f.loop.Now().Unix())
+	raw = f.shortened
+	if cap(raw) > keepScratch {
+		f.shortened = nil
+	}
+	return raw
 }
 
 // tooLarge refuses a store whose value is too large for its key's pool, though not for every
 // pool, as the parser refuses one that is: the old value must not outlive it.
 func (s *session) tooLarge(r *memproto.Request) bool {
-	w := s.workerOf(r.RouteKey(s.front.keyBuf[:]))
+	w, _, _ := s.lead(r.RouteKey(s.front.keyBuf[:]), memproto.Changes)
 	if w == nil || len(r.Data)-2 <= w.p.cfg.MaxValue {
 		return false
 	}

@@ -240,6 +240,56 @@ func TestRoutesOfListeners(t *testing.T) {
 	}
 }
 
+// A share of a route's keys goes to another pool, the same ones as it grows, and evenly over
+// that pool's servers.
+func TestSplitRoutes(t *testing.T) {
+	const keys = 2000
+	at := func(share float64) map[int]int { // the server, of the four, of each key
+		t.Helper()
+		cfg := config{}
+		cfg.Routes = []router.Route{{Pool: "a", Split: router.Split{Pool: "b", Share: share}}}
+		p := startPools(t, cfg, memcachedtest.Steady...)
+		c := dial(t, p.addr)
+		for i := range keys {
+			c.send(set(fmt.Sprint("key", i), "v"))
+			c.want("STORED\r\n")
+		}
+		homes := make(map[int]int)
+		for s, server := range append(p.a, p.b...) {
+			d := dial(t, server.Addr())
+			for i := range keys {
+				if d.tell(fmt.Sprintf("mg key%d\r\n", i)) == "HD" {
+					homes[i] = s
+				}
+			}
+		}
+		return homes
+	}
+	none, some, more := at(0), at(0.1), at(0.4)
+	moved, further, first := 0, 0, 0
+	for i := range keys {
+		if none[i] > 1 {
+			t.Fatalf("key%d is in pool b though nothing is split", i)
+		}
+		if some[i] > 1 {
+			moved++
+			if some[i] == 2 {
+				first++
+			}
+			if more[i] <= 1 {
+				t.Errorf("key%d comes back when the share grows", i)
+			}
+		}
+		if more[i] > 1 {
+			further++
+		}
+	}
+	t.Logf("%d and %d of %d keys are in pool b, %d of the former on its first server", moved, further, keys, first)
+	if moved < 140 || moved > 260 || further < 700 || further > 900 || first < moved/3 || first > moved*2/3 {
+		t.Error("that is not a tenth and two fifths, evenly spread")
+	}
+}
+
 func TestBadRoutes(t *testing.T) {
 	f := func(want string, routes ...router.Route) {
 		t.Helper()

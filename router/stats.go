@@ -21,6 +21,7 @@ type Stats struct {
 	Hits, Misses uint64                      // of retrievals, as the servers answered
 	Refused      [memproto.NumFaults]uint64  // malformed requests, answered with an error
 	Unrouted     uint64                      // requests on keys that no pool has, answered with an error
+	Denied       uint64                      // requests that their route does not let pass
 	Failed       uint64                      // requests that no server answered
 	Failures     [backend.NumFailures]uint64 // those, by what became of them
 	Faulty       uint64                      // errors that servers answered with
@@ -86,6 +87,7 @@ func (st *Stats) add(o *Stats) {
 		st.Refused[i] += n
 	}
 	st.Unrouted += o.Unrouted
+	st.Denied += o.Denied
 	st.Failed += o.Failed
 	st.Torn += o.Torn
 	st.Hangups += o.Hangups

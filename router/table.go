@@ -93,6 +93,9 @@ type Table struct {
 	// Servers.
 	Copies  int
 	Balance balance.Config
+	// Near says which of Servers reads of copies prefer to those that Balance would choose;
+	// nil means none.
+	Near []bool
 }
 
 // Limits of a table.

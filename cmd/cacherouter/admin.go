@@ -29,8 +29,9 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 		c.Slow, c.SlowOver = s.records.slow, time.Duration(s.cfg.Log.Slow.Over)
 	}
 	c.Records = s.records.counts
+	c.RouteOf = s.routeOf
 	if len(s.pools) > 1 {
-		c.Pool, c.RouteOf = first.Name, s.routeOf
+		c.Pool = first.Name
 		for i, p := range s.pools {
 			c.Pools = append(c.Pools, p.shown(alone{shown{s.router, i}}))
 		}
@@ -89,7 +90,7 @@ func (s *server) routeOf(key string) admin.PoolRoute {
 	if p == nil {
 		return admin.PoolRoute{}
 	}
-	return admin.PoolRoute{Pool: p.name, Prefix: r.Prefix}
+	return admin.PoolRoute{Pool: p.name, Prefix: r.Prefix, Known: r.named(key)}
 }
 
 // placing returns how keys are placed now.

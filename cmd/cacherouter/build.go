@@ -73,17 +73,17 @@ func buildTable(p *poolConfig) (*table, error) {
 		return nil, err
 	}
 	t := &table{exact: true, pool: p}
-	var names []string
-	var weights []int
 	for _, s := range p.Servers {
 		t.Servers = append(t.Servers, router.Server{Name: s.Name, Address: s.Address})
-		names, weights = append(names, s.Name), append(weights, s.Weight)
 	}
 	var err error
-	if build, ok := ours[p.Distribution]; ok {
-		t.placed, err = build(p, names, weights)
-	} else {
+	switch _, own := ours[p.Distribution]; {
+	case !own:
 		err = t.likeOthers(p)
+	case p.Copies.Zones:
+		t.placed, err = p.byZone(placeOwn)
+	default:
+		t.placed, err = placeOwn(p, p.Servers)
 	}
 	if err != nil {
 		return nil, badField(err, "pool", "distribution")
@@ -91,6 +91,16 @@ func buildTable(p *poolConfig) (*table, error) {
 	t.Picker = t.placed
 	t.Shares = sync.OnceValue(func() []float64 { return sharesOf(t.placed, len(t.Servers)) })
 	return t, nil
+}
+
+// placeOwn places keys on servers by one of our own distributions.
+func placeOwn(p *poolConfig, servers []serverConfig) (placement, error) {
+	var names []string
+	var weights []int
+	for _, s := range servers {
+		names, weights = append(names, s.Name), append(weights, s.Weight)
+	}
+	return ours[p.Distribution](p, names, weights)
 }
 
 // sharesOf returns the share of the hashes that each of n servers is the home of.

@@ -37,6 +37,7 @@ type config struct {
 	AdvertiseSelf   string   `yaml:"advertise_self" doc:"Address, host:port, of this router for clients, instead of advertise: routers tell it to each other, and clients of all that are there and do not drain."`
 	AdvertiseSubset int      `yaml:"advertise_subset" doc:"How many of the routers each client is told, those for its address; 0 means all."`
 
+	Zone       string           `yaml:"zone" doc:"Where this router is: reads of copies by zone (pool.copies.zones) prefer the servers there."`
 	Pool       poolConfig       `yaml:"pool" doc:"The servers and how keys are placed on them."`
 	Pools      poolsConfig      `yaml:"pools" doc:"Several pools instead of one: a mapping of their names to what pool has; see routes.md."`
 	Routes     []routeConfig    `yaml:"routes" doc:"Which pool keys go to; see routes.md. May be left out where there is one pool."`
@@ -48,7 +49,7 @@ type config struct {
 
 // poolConfig is a set of servers and how keys are placed on them.
 type poolConfig struct {
-	Servers        []serverConfig `yaml:"servers" doc:"The servers, each [name=]address[@weight], or a mapping of name, address and weight. The name is what placement hashes; it is the address if none is given. Weights are 1 to 65535."`
+	Servers        []serverConfig `yaml:"servers" doc:"The servers, each [name=]address[@weight], or a mapping of name, address, weight and zone. The name is what placement hashes; it is the address if none is given. Weights are 1 to 65535."`
 	File           string         `yaml:"file" doc:"File with more servers, each [name=]address[@weight] on a line of its own, read again when it changes. A # begins a comment."`
 	DNS            []string       `yaml:"dns" doc:"Names and ports, host:port: every address of the name, A and AAAA, is a server, and is its name."`
 	SRV            []string       `yaml:"srv" doc:"Names of SRV records, such as _memcache._tcp.example.org: every record is a server, its target and port are its name, wherever its address goes."`
@@ -84,7 +85,12 @@ type poolConfig struct {
 	Like     string         `yaml:"like" doc:"Only in pools: another pool, whose fields this one has where it says nothing itself."`
 	Announce []serverConfig `yaml:"announce" doc:"Only in pools: servers of this pool that the router tells the others of, as announce does for a single one."`
 
+	Failover string `yaml:"failover" doc:"Only in pools: a pool whose servers take over from those of this one that are away, before the others of this one do; see routes.md."`
+	WarmUp   string `yaml:"warm_up" doc:"Only in pools: a pool that is asked for what this one has not, and copied from; see routes.md."`
+
 	name  string
+	zone  string // the router's
+	parts parts
 	table *table // set by validate; nil where no servers are known before others tell
 }
 

@@ -26,6 +26,7 @@ type boundConfig struct {
 type copiesConfig struct {
 	Number  int    `yaml:"number" doc:"On how many servers each item lives. Reads go to any of them, writes to all."`
 	Balance string `yaml:"balance" doc:"How a read chooses among them: round_robin, weighted_round_robin, edf, random, least_request, weighted_least_request, p2c, peak_ewma or reported."`
+	Zones   bool   `yaml:"zones" doc:"One copy of each item in every zone that the servers are in, in place of a number. Reads go to the copy in the router's own zone while it can be used."`
 	Answer  string `yaml:"answer" doc:"When a write is answered: all, when every copy is the same, or home, when the home has it; reads then go to the home until the others have it too."`
 }
 
@@ -76,6 +77,12 @@ func (p *poolConfig) validateLoad() error {
 		return badField(fmt.Errorf("%d copies need as many servers: there are %d", c.Number, n), "pool", "copies", "number")
 	case !slices.Contains(balance.Policies(), c.Balance):
 		return badField(fmt.Errorf("unknown policy %q: want one of %s", c.Balance, strings.Join(balance.Policies(), " ")), "pool", "copies", "balance")
+	case c.Zones && !known:
+		return badField(errors.New("servers that are found while the router runs have no zones"), "pool", "copies", "zones")
+	case c.Zones && c.Number != 1:
+		return badField(errors.New("is instead of a number, which is there, too"), "pool", "copies", "zones")
+	case c.Zones:
+		return p.checkZones()
 	case c.Answer != "all" && c.Answer != "home":
 		return badField(fmt.Errorf("%q is neither all nor home", c.Answer), "pool", "copies", "answer")
 	case !mode:
@@ -111,7 +118,7 @@ func (p *poolConfig) spread(t, before *router.Table, weights []int, shares map[s
 		}
 	}
 	t.Spill = spills[p.Bound.Spill]
-	if t.Copies = min(p.Copies.Number, placed); t.Copies > 1 {
+	if t.Copies = min(p.numCopies(p.Servers), placed); t.Copies > 1 {
 		t.Balance = balance.Default(p.balanceWeights(t, weights, shares))
 		t.Balance.Policy = p.Copies.Balance
 	}

@@ -94,6 +94,11 @@ func TestBadPoolsSayWhereAndWhat(t *testing.T) {
 	f(twoPools+"routes:\n  - {prefix: "+strings.Repeat("x", 251)+", pool: users}\n", "line 10", "251 bytes")
 	f(twoPools+"routes: [{pool: users}]\nlisten:\n  - {address: \"h:1\", routes: [{pool: none}]}\n", "line 11", "listen", "no pool none")
 	f(twoPools+"pool: {servers: [h:1]}\n", "line 9", "pool: is the short form")
+	f(twoPools+"routes:\n  - {prefix: x, pool: users, strip: true, add: \"a b\"}\n", "line 10", "a space")
+	f(twoPools+"routes:\n  - {pool: users, strip: true}\n", "line 10", "there is none")
+	f(twoPools+"routes:\n  - {pool: users, ttl_cap: 1500ms}\n", "line 10", "ttl_cap", "whole seconds")
+	f(twoPools+"routes:\n  - {pool: users, ttl_cap: soon}\n", "line 10", "soon")
+	f(twoPools+"routes:\n  - {prefix: x, deny: true, pool: users}\n", "line 10", "deny", "alone")
 	f("pools:\n  a: {servers: [h:1], nonsense: 1}\n", "line 2", "nonsense")
 	f("pools:\n  a:\n    servers: [h:1]\n    timeout: 0s\n", "line 4", "pools: a: timeout")
 	f("pools:\n  a:\n    servers: [h:1]\n    timeout: soon\n", "line 4", "soon")
@@ -131,6 +136,30 @@ func TestCheckPrintsRoutes(t *testing.T) {
 		if !strings.Contains(errs, want) {
 			t.Errorf("check warns %s, not of %q", errs, want)
 		}
+	}
+}
+
+// What routes say beside their pools is checked, printed, and obeyed by where.
+func TestPoliciesOfRoutes(t *testing.T) {
+	file := writeConfig(t, `pool: {servers: [a=h:1, b=h:2]}
+routes:
+  - {prefix: "old:", strip: true, add: "v2:", ttl_cap: 1h, read_only: true}
+  - {prefix: "secret:", deny: true}
+  - {}
+`)
+	status, out, errs := command("check", "--config", file)
+	for _, want := range []string{`route "old:"`, `pool default, read only, for 1h0m0s at most, prefix off, "v2:" before it`, `route "secret:"`, "denied", "route all other keys"} {
+		if status != 0 || !strings.Contains(out, want) {
+			t.Errorf("status %d, check says %s%s, not %q", status, out, errs, want)
+		}
+	}
+	_, renamed, _ := command("where", "--config", file, "old:1", "secret:1")
+	_, plain, _ := command("where", "--config", file, "v2:1")
+	if want := strings.Replace(plain, "v2:1", "old:1", 1) + "secret:1\tno route\n"; renamed != want {
+		t.Errorf("where says %q, want %q", renamed, want)
+	}
+	if _, out, _ = command("where", "--config", file, "--json", "old:1"); !strings.Contains(out, `"known_as": "v2:1"`) {
+		t.Errorf("where says %s", out)
 	}
 }
 

@@ -91,6 +91,9 @@ func (m *members) follow(ctx context.Context, r *router.Pool) {
 			m.update(r)
 		case <-look.C:
 			m.rotate()
+			if m.shown.Load().fades(time.Now()) {
+				m.update(r)
+			}
 		}
 	}
 }
@@ -181,8 +184,8 @@ func (m *members) reload(ctx context.Context, p *poolConfig, r *router.Pool) {
 	if (m.sources.static == nil) != (len(p.Servers) == 0) {
 		m.log.Warn("to begin or to end with a list of servers in the configuration takes a restart")
 	} else if m.sources.static != nil {
-		m.sources.static.set(p.Servers)
-		m.await(ctx, p.Servers)
+		m.sources.static.set(p.all())
+		m.await(ctx, p.all())
 	}
 	m.update(r)
 }

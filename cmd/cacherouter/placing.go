@@ -33,6 +33,11 @@ func (p *placer) use(pool *poolConfig) {
 // parameters says in one line what the placement depends on beside its servers.
 func (p *poolConfig) parameters() string {
 	s := fmt.Sprintf("%s %q %q %q %q %q %d %d", p.Distribution, p.Hash, p.HashTag, p.HashStop, p.Seed, p.Mode, p.TableSize, p.Points)
+	for _, part := range []*poolConfig{p.parts.failover, p.parts.warmUp} {
+		if part != nil {
+			s += " / " + part.parameters()
+		}
+	}
 	if p.ordered() {
 		for _, server := range p.Servers {
 			s += " " + server.Name
@@ -60,8 +65,8 @@ func (p *placer) table(s *membership.State) (*table, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	used := make(map[string]*table, 3)
-	placed := p.inOrder(s.Placed())
-	now, err := p.place(placed, used)
+	placed := p.pool.inOrder(p.pool.own(s.Placed()))
+	now, err := p.place(&p.pool, placed, used)
 	if err != nil {
 		return nil, err
 	}
@@ -76,17 +81,20 @@ func (p *placer) table(s *membership.State) (*table, error) {
 			}
 		}
 	}
-	if t.Before, err = p.placeOthers(s.Before, index, used); err != nil {
+	if t.Before, err = p.placeOthers(&p.pool, p.pool.own(s.Before), index, used); err != nil {
 		return nil, err
 	}
-	if t.After, err = p.placeOthers(s.After, index, used); err != nil {
+	if t.After, err = p.placeOthers(&p.pool, p.pool.own(s.After), index, used); err != nil {
 		return nil, err
 	}
 	t.Until = s.Until
 	if err := p.spread(t, placed); err != nil {
 		return nil, err
 	}
-	t.lacks = p.pool.Copies.Number - t.Copies
+	t.lacks = p.pool.numCopies(now.pool.Servers) - t.Copies
+	if err := p.addParts(t, s, index, used); err != nil {
+		return nil, err
+	}
 	p.made, p.last = used, &t.Table
 	return t, nil
 }
@@ -97,6 +105,7 @@ func (p *placer) spread(t *table, placed []membership.Server) error {
 	for i, s := range placed { // which are the first of the table
 		weights[i], shares[s.Name] = s.Weight, s.Share
 	}
+	t.Near = p.pool.near(t.Servers)
 	return p.pool.spread(&t.Table, p.last, weights, shares)
 }
 
@@ -108,15 +117,16 @@ func (p *poolConfig) fixedTable(before *router.Table) (*table, error) {
 		weights[i] = s.Weight
 	}
 	t := *p.table
+	t.Near = p.near(t.Servers)
 	return &t, p.spread(&t.Table, before, weights, nil)
 }
 
 // inOrder sorts servers as the configuration lists them, those that it does not know by
 // name behind them.
-func (p *placer) inOrder(servers []membership.Server) []membership.Server {
+func (p *poolConfig) inOrder(servers []membership.Server) []membership.Server {
 	rank := make(map[string]int)
-	for i, s := range p.pool.Servers {
-		rank[s.Name] = i - len(p.pool.Servers)
+	for i, s := range p.Servers {
+		rank[s.Name] = i - len(p.Servers)
 	}
 	servers = slices.Clone(servers)
 	slices.SortStableFunc(servers, func(a, b membership.Server) int { return cmp.Compare(rank[a.Name], rank[b.Name]) })
@@ -124,12 +134,13 @@ func (p *placer) inOrder(servers []membership.Server) []membership.Server {
 }
 
 // place returns the placement of servers, made before if it was, and notes it as used.
-func (p *placer) place(servers []membership.Server, used map[string]*table) (*table, error) {
-	pool := p.pool
+func (p *placer) place(of *poolConfig, servers []membership.Server, used map[string]*table) (*table, error) {
+	pool := *of
 	pool.Servers = nil
 	var key strings.Builder
+	key.WriteString(of.name + "\n")
 	for _, s := range servers {
-		pool.Servers = append(pool.Servers, serverConfig{Name: s.Name, Address: s.Address, Weight: s.Weight})
+		pool.Servers = append(pool.Servers, serverConfig{Name: s.Name, Address: s.Address, Weight: s.Weight, Zone: of.zoneOf(s.Name)})
 		fmt.Fprintf(&key, "%s\n%s\n%d\n", s.Name, s.Address, s.Weight)
 	}
 	t := p.made[key.String()]
@@ -143,14 +154,14 @@ func (p *placer) place(servers []membership.Server, used map[string]*table) (*ta
 	return t, nil
 }
 
-// placeOthers returns the placement of servers that are elsewhere in the table, nil for
+// placeOthers returns the placement, as a pool has it, of servers that are elsewhere in the table, nil for
 // none.
-func (p *placer) placeOthers(servers []membership.Server, index map[string]int, used map[string]*table) (router.Picker, error) {
+func (p *placer) placeOthers(of *poolConfig, servers []membership.Server, index map[string]int, used map[string]*table) (router.Picker, error) {
 	if len(servers) == 0 {
 		return nil, nil
 	}
-	servers = p.inOrder(servers)
-	t, err := p.place(servers, used)
+	servers = of.inOrder(servers)
+	t, err := p.place(of, servers, used)
 	if err != nil {
 		return nil, err
 	}

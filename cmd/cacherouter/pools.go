@@ -34,7 +34,7 @@ type served struct {
 // startPools looks for the servers of all pools, which may take until a first one is found
 // of each.
 func (s *server) startPools(ctx context.Context) error {
-	all := s.cfg.each()
+	all := s.cfg.served()
 	mesh, err := s.cfg.mesh(s.log)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (c *config) mesh(log *slog.Logger) (*membership.Mesh, error) {
 	}
 	gc.Name, gc.Log, gc.Note = c.routerName(), log, c.AdvertiseSelf
 	var names []string
-	for _, p := range c.each() {
+	for _, p := range c.served() {
 		names = append(names, p.name)
 	}
 	return membership.NewMesh(gc, names...), nil

@@ -378,15 +378,15 @@ func (s *server) reload(ctx context.Context) error {
 		s.log.Error("reload refused", "err", err)
 		return err
 	}
-	if !slices.EqualFunc(s.cfg.each(), cfg.each(), func(a, b *poolConfig) bool { return a.name == b.name }) {
+	if !slices.EqualFunc(s.cfg.served(), cfg.served(), func(a, b *poolConfig) bool { return a.name == b.name }) {
 		err := errors.New("pools: to begin or to end a pool takes a restart")
 		s.log.Error("reload refused", "err", err)
 		return err
 	}
-	if !slices.EqualFunc(s.cfg.Routes, cfg.Routes, func(a, b routeConfig) bool { return a.Prefix == b.Prefix && a.Pool == b.Pool }) {
+	if !slices.EqualFunc(s.cfg.Routes, cfg.Routes, func(a, b routeConfig) bool { a.line = b.line; return a == b }) {
 		s.log.Warn("routes have changed, which takes a restart")
 	}
-	for i, p := range cfg.each() {
+	for i, p := range cfg.served() {
 		if err := s.pools[i].reload(ctx, p); err != nil {
 			s.log.Error("reload refused", "err", err)
 			return err

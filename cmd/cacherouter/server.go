@@ -15,6 +15,7 @@ type serverConfig struct {
 	Name    string // the address unless given
 	Address string // host:port, or unix: and a path
 	Weight  int    // 1 unless given
+	Zone    string // where it is; only in the form of a mapping
 
 	line int // in its file; 0 if it was a flag
 }
@@ -37,7 +38,7 @@ func (s *serverConfig) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// UnmarshalYAML reads the short form, or a mapping of name, address and weight.
+// UnmarshalYAML reads the short form, or a mapping of name, address, weight and zone.
 func (s *serverConfig) UnmarshalYAML(n *yaml.Node) error {
 	s.line = n.Line
 	if n.Kind == yaml.ScalarNode {
@@ -57,8 +58,10 @@ func (s *serverConfig) UnmarshalYAML(n *yaml.Node) error {
 			err = value.Decode(&s.Address)
 		case "weight":
 			err = value.Decode(&s.Weight)
+		case "zone":
+			err = value.Decode(&s.Zone)
 		default:
-			err = fmt.Errorf("line %d: field %s not found in a server: want name, address or weight", key.Line, key.Value)
+			err = fmt.Errorf("line %d: field %s not found in a server: want name, address, weight or zone", key.Line, key.Value)
 		}
 		if err != nil {
 			return err

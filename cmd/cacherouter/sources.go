@@ -117,10 +117,10 @@ func newSources(p *poolConfig, lists *listsConfig, prober membership.Prober, log
 		s.watchers = append(s.watchers, w)
 		return w
 	}
-	if len(p.Servers) > 0 {
+	if all := p.all(); len(all) > 0 {
 		s.static = new(static)
-		s.static.set(p.Servers)
-		trusted := discover.Guard{Max: len(p.Servers) + 1<<16, Trusted: true, MaxShrink: 1000} // validated, and not by accident
+		s.static.set(all)
+		trusted := discover.Guard{Max: len(all) + 1<<16, Trusted: true, MaxShrink: 1000} // validated, and not by accident
 		s.static.watcher = watch("servers", s.static, trusted)
 	}
 	if p.File != "" {

@@ -91,8 +91,8 @@ func (c *checkCmd) Run(s streams) error {
 		fmt.Fprintf(s.out, "%s: ok, %s\n", c.Config, cfg.Pool.summary())
 	} else {
 		fmt.Fprintf(s.out, "%s: ok, %d pools\n", c.Config, len(cfg.Pools))
-		cfg.printPools(s.out)
 	}
+	cfg.printPools(s.out)
 	for _, doubt := range cfg.doubts() {
 		fmt.Fprintf(s.err, "cacherouter: %s: warning: %s\n", c.Config, doubt)
 	}
@@ -119,13 +119,17 @@ func (p *poolConfig) summary() string {
 func (c *config) printPools(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	defer w.Flush()
-	for _, p := range c.each() {
-		fmt.Fprintf(w, "  pool %s\t%s\n", p.name, p.summary())
+	if len(c.Pools) > 0 {
+		for _, p := range c.each() {
+			fmt.Fprintf(w, "  pool %s\t%s\n", p.name, p.summary())
+		}
 	}
 	print := func(title string, routes []routeConfig) {
 		for _, r := range longestFirst(routes) {
-			p, _ := c.one(r.Pool)
-			fmt.Fprintf(w, "  %s %s\tpool %s\n", title, r.text(), p.name)
+			if p, err := c.one(r.Pool); err == nil {
+				r.Pool = p.name
+			}
+			fmt.Fprintf(w, "  %s %s\t%s\n", title, r.text(), r.says())
 		}
 	}
 	print("route", c.Routes)
@@ -171,6 +175,9 @@ type whereKey struct {
 	Next    string   `json:"if_home_dies,omitempty"`
 	Servers []string `json:"servers"` // the candidates in order, home first
 
+	// Known is what servers call the key, if that is another name.
+	Known string `json:"known_as,omitempty"`
+
 	// Of a router with several pools. A key that no pool has has no servers.
 	Pool         string `json:"pool,omitempty"`
 	Route        string `json:"route,omitempty"` // its prefix
@@ -196,10 +203,14 @@ func (c *whereCmd) Run(s streams) error {
 		route, p := cfg.routeOf(key)
 		k := whereKey{Key: key}
 		if p != nil {
-			k = tables[p].where(key, p.Servers)
+			k = tables[p].where(route.named(key), p.Servers)
+			k.Key = key
 		}
 		if len(cfg.Pools) > 1 && p != nil {
 			k.Pool, k.Route, k.Distribution, k.Digest = p.name, route.Prefix, p.Distribution, tables[p].digest()
+		}
+		if known := route.named(key); p != nil && known != key {
+			k.Known = known
 		}
 		r.Keys = append(r.Keys, k)
 	}
@@ -239,9 +250,9 @@ func (c *whereCmd) tables(cfg *config, errs io.Writer) (map[*poolConfig]*table, 
 func (k *whereKey) line(several bool) string {
 	columns := append([]string{k.Key}, k.Servers...)
 	switch {
-	case !several:
-	case k.Pool == "":
+	case k.Home == "":
 		columns = append(columns, "no route")
+	case !several:
 	case k.Route == "":
 		columns = append(columns, fmt.Sprintf("pool %s, route for all other keys", k.Pool))
 	default:

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cacherouter/memproto"
+	"cacherouter/router"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// routeConfig is a line of the table of routes.
+type routeConfig struct {
+	Prefix   string   `yaml:"prefix" doc:"What the keys begin with; empty means all that no other route has. The longest prefix that fits decides, in whatever order they stand."`
+	Pool     string   `yaml:"pool" doc:"The name of their pool."`
+	Deny     bool     `yaml:"deny" doc:"Answer every request on such a key with SERVER_ERROR route denies key."`
+	ReadOnly bool     `yaml:"read_only" doc:"Answer what changes items, or their time to live, with SERVER_ERROR route is read only."`
+	TTLCap   duration `yaml:"ttl_cap" doc:"How long what is stored or touched lives at most; whole seconds, 0s means no bound."`
+	Strip    bool     `yaml:"strip" doc:"Take the prefix off the key before a server sees it. The client is answered about its own key."`
+	Add      string   `yaml:"add" doc:"What is put before the key then."`
+
+	Split splitConfig `yaml:"split"`
+
+	line int // in its file
+}
+
+// splitConfig sends a share of a route's keys to another pool.
+type splitConfig struct {
+	Pool    string  `yaml:"pool" doc:"Another pool, which a share of the keys goes to, chosen by their hashes."`
+	Percent float64 `yaml:"percent" doc:"That share, 0 to 100. Keys that have gone over stay while it grows."`
+}
+
+// UnmarshalYAML reads a route and notes where it stands.
+func (r *routeConfig) UnmarshalYAML(n *yaml.Node) error {
+	r.line = n.Line
+	type plain routeConfig // without this method
+	return strictly(n, (*plain)(r))
+}
+
+// text is the route's prefix for people.
+func (r *routeConfig) text() string {
+	if r.Prefix == "" {
+		return "all other keys"
+	}
+	return fmt.Sprintf("%q", r.Prefix)
+}
+
+// says is what the route says beside its prefix, for people.
+func (r *routeConfig) says() string {
+	if r.Deny {
+		return "denied"
+	}
+	s := "pool " + r.Pool
+	if r.ReadOnly {
+		s += ", read only"
+	}
+	if r.TTLCap > 0 {
+		s += fmt.Sprintf(", for %v at most", r.TTLCap)
+	}
+	if r.Strip {
+		s += ", prefix off"
+	}
+	if r.Split.Pool != "" {
+		s += fmt.Sprintf(", %v %% of the keys to pool %s", r.Split.Percent, r.Split.Pool)
+	}
+	if r.Add != "" {
+		s += fmt.Sprintf(", %q before it", r.Add)
+	}
+	return s
+}
+
+// splits returns the other pool if a key goes there, else nothing.
+func (r *routeConfig) splits(key string) string {
+	if float64(router.SplitHash([]byte(key))) < r.Split.Percent/100*(1<<32) {
+		return r.Split.Pool
+	}
+	return ""
+}
+
+// named returns what servers call a key.
+func (r *routeConfig) named(key string) string {
+	if r.Strip {
+		key = key[len(r.Prefix):]
+	}
+	return r.Add + key
+}
+
+// check says what is wrong with the route by itself.
+func (r *routeConfig) check() error {
+	odd := func(c rune) bool { return c <= ' ' || c == 0x7f }
+	switch {
+	case len(r.Prefix) > memproto.MaxKey:
+		return fmt.Errorf("the prefix has %d bytes, more than a key may have", len(r.Prefix))
+	case strings.ContainsFunc(r.Prefix, odd) || strings.ContainsFunc(r.Add, odd):
+		return errors.New("a space or a control character, which no key has")
+	case len(r.Add) >= memproto.MaxKey:
+		return fmt.Errorf("add has %d bytes, which leaves no room for a key", len(r.Add))
+	case time.Duration(r.TTLCap)%time.Second != 0:
+		return fmt.Errorf("ttl_cap %v is not a number of whole seconds", r.TTLCap)
+	case r.Strip && r.Prefix == "":
+		return errors.New("strip takes a prefix off, and there is none")
+	case !(r.Split.Percent >= 0 && r.Split.Percent <= 100):
+		return fmt.Errorf("split: percent %v is not between 0 and 100", r.Split.Percent)
+	case r.Split.Pool == "" && r.Split.Percent != 0:
+		return errors.New("split: says no pool")
+	case r.Deny && (r.Pool != "" || r.Split.Pool != "" || r.ReadOnly || r.TTLCap > 0 || r.Strip || r.Add != ""):
+		return errors.New("deny leaves nothing else to say: want it alone")
+	}
+	return nil
+}
+
+// checkRoutes checks a table of routes.
+func (c *config) checkRoutes(routes []routeConfig, field string) error {
+	lines := make(map[string]int)
+	for i := range routes {
+		r := &routes[i]
+		err := r.check()
+		_, poolErr := c.one(r.Pool)
+		switch first, twice := lines[r.Prefix]; {
+		case err != nil:
+			err = fmt.Errorf("the route for %s: %w", r.text(), err)
+		case twice:
+			err = fmt.Errorf("the route for %s is there twice, first in line %d", r.text(), first)
+		case r.Deny:
+		case r.Pool == "" && len(c.Pools) > 1:
+			err = fmt.Errorf("the route for %s says no pool", r.text())
+		case poolErr != nil:
+			err = fmt.Errorf("the route for %s: %w", r.text(), poolErr)
+		case r.Split.Pool != "":
+			if _, err = c.one(r.Split.Pool); err != nil {
+				err = fmt.Errorf("the route for %s: split: %w", r.text(), err)
+			}
+		}
+		if err != nil {
+			return badField(&serverError{r.line, err}, field)
+		}
+		lines[r.Prefix] = r.line
+	}
+	return nil
+}
+
+// routes returns a table of routes as the router wants it.
+func (c *config) routes(table []routeConfig) (all []router.Route) {
+	for _, r := range table {
+		to := router.Route{Prefix: r.Prefix, Deny: r.Deny, ReadOnly: r.ReadOnly, MaxTTL: time.Duration(r.TTLCap), Strip: r.Strip, Add: r.Add}
+		if p, _ := c.one(r.Pool); !r.Deny { // checked
+			to.Pool, to.Split = p.name, router.Split{Pool: r.Split.Pool, Share: r.Split.Percent / 100}
+		}
+		all = append(all, to)
+	}
+	return all
+}
+
+// tables returns the tables of routes: that of all, and those of listeners.
+func (c *config) tables() [][]routeConfig {
+	tables := [][]routeConfig{c.Routes}
+	for _, l := range c.Listen {
+		tables = append(tables, l.Routes)
+	}
+	return tables
+}
+
+// routed returns the names of the pools that routes lead to.
+func (c *config) routed() map[string]bool {
+	used := make(map[string]bool)
+	for _, table := range c.tables() {
+		for _, r := range table {
+			if p, err := c.one(r.Pool); err == nil && !r.Deny {
+				used[p.name], used[r.Split.Pool] = true, true
+			}
+		}
+	}
+	return used
+}
+
+// doubts returns what is no fault of the routes, but most probably not meant.
+func (c *config) doubts() (all []string) {
+	for i, table := range c.tables() {
+		rest := slices.ContainsFunc(table, func(r routeConfig) bool { return r.Prefix == "" })
+		switch {
+		case rest || len(table) == 0:
+		case i == 0:
+			all = append(all, "routes: no route for the rest of the keys, which are answered with SERVER_ERROR no route for key")
+		default:
+			all = append(all, fmt.Sprintf("listen: %s: no route for the rest of the keys, which are answered with SERVER_ERROR no route for key", c.Listen[i-1].Address))
+		}
+	}
+	used := c.routed()
+	for _, p := range c.served() {
+		if len(c.Pools) > 1 && len(c.Routes) > 0 && !used[p.name] {
+			all = append(all, fmt.Sprintf("pools: %s: no route leads to it", p.name))
+		}
+	}
+	return all
+}
+
+// longestFirst sorts routes so that the first one that fits a key is its route.
+func longestFirst(routes []routeConfig) []routeConfig {
+	return slices.SortedStableFunc(slices.Values(routes), func(a, b routeConfig) int { return cmp.Compare(len(b.Prefix), len(a.Prefix)) })
+}
+
+// routeOf returns the route and the pool of a key; no pool if none has it, or may.
+func (c *config) routeOf(key string) (r routeConfig, p *poolConfig) {
+	if len(c.Routes) == 0 {
+		return r, c.served()[0]
+	}
+	for _, r := range longestFirst(c.Routes) {
+		if strings.HasPrefix(key, r.Prefix) {
+			if !r.Deny {
+				p, _ = c.one(cmp.Or(r.splits(key), r.Pool))
+			}
+			return r, p
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"cacherouter/internal/memcachedtest"
+	"cacherouter/router"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// example is a router with a configuration of docs/examples, in front of real servers.
+type example struct {
+	t       *testing.T
+	server  *server
+	servers map[string]*memcachedtest.Server // by the host that they have in the file
+	clients []*exampleClient                 // one of each listener
+}
+
+// exampleClient is a connection.
+type exampleClient struct {
+	t *testing.T
+	c net.Conn
+	r *bufio.Reader
+}
+
+var exampleAddress = regexp.MustCompile(`(10\.0\.\d+\.\d+):11211`)
+
+// startExample runs a router with an example whose addresses are those of real servers.
+func startExample(t *testing.T, file string) *example {
+	t.Helper()
+	e := &example{t: t, servers: map[string]*memcachedtest.Server{}}
+	text, err := os.ReadFile(filepath.Join("../../docs/examples", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = exampleAddress.ReplaceAllFunc(text, func(b []byte) []byte {
+		host := string(exampleAddress.FindSubmatch(b)[1])
+		if e.servers[host] == nil {
+			e.servers[host] = memcachedtest.Start(t, memcachedtest.Steady...)
+		}
+		return []byte(e.servers[host].Addr())
+	})
+	cfg, err := loadConfig(writeConfig(t, string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Admin, cfg.Loops = "", 1
+	var log memcachedtest.Output
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	e.server = &server{cfg: cfg, log: logger, quiet: logger}
+	if ended, err := e.server.start(); ended || err != nil {
+		t.Fatalf("ended %v, %v", ended, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return e.server.router.Run(ctx) })
+	for _, p := range e.server.pools {
+		p.run(ctx, g)
+	}
+	t.Cleanup(func() {
+		e.server.router.StopListening()
+		cancel()
+		if err := g.Wait(); err != nil {
+			t.Error(err)
+		}
+		e.server.leave()
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	for i := range cfg.Listen {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.server.router.Serve(ln, router.Listen{Routes: cfg.routes(cfg.Listen[i].Routes)}); err != nil {
+			t.Fatal(err)
+		}
+		e.clients = append(e.clients, e.dial(ln.Addr().String()))
+	}
+	return e
+}
+
+func (e *example) dial(addr string) *exampleClient {
+	e.t.Helper()
+	c, err := net.DialTimeout("tcp", addr, time.Minute)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(3 * time.Minute))
+	return &exampleClient{e.t, c, bufio.NewReader(c)}
+}
+
+// at returns a connection that leads to a server directly.
+func (e *example) at(host string) *exampleClient { return e.dial(e.servers[host].Addr()) }
+
+// items returns how many items servers hold, of which the hosts begin alike.
+func (e *example) items(hosts string) (n int) {
+	for host, s := range e.servers {
+		if strings.HasPrefix(host, hosts) {
+			n += s.Stat("curr_items")
+		}
+	}
+	return n
+}
+
+// ask sends a request and returns the line that answers it, or the value.
+func (c *exampleClient) ask(request string) string {
+	c.t.Helper()
+	if _, err := io.WriteString(c.c, request+"\r\n"); err != nil {
+		c.t.Fatal(err)
+	}
+	line := c.line()
+	if strings.HasPrefix(line, "VALUE ") {
+		value := c.line()
+		c.line() // END
+		return strings.Fields(line)[1] + "=" + value
+	}
+	return line
+}
+
+func (c *exampleClient) line() string {
+	c.t.Helper()
+	line, err := c.r.ReadString('\n')
+	if err != nil {
+		c.t.Fatalf("%v after %q", err, line)
+	}
+	return strings.TrimSuffix(line, "\r\n")
+}
+
+// is asks and compares.
+func (c *exampleClient) is(request, want string) {
+	c.t.Helper()
+	if got := c.ask(request); got != want {
+		c.t.Errorf("%q is answered %q, want %q", request, got, want)
+	}
+}
+
+func (c *exampleClient) set(key, value string) {
+	c.t.Helper()
+	c.is(fmt.Sprintf("set %s 0 0 %d\r\n%s", key, len(value), value), "STORED")
+}
+
+// eventually waits until a request has an answer.
+func (c *exampleClient) eventually(request, want string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		got := c.ask(request)
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("%q is answered %q, never %q", request, got, want)
+		}
+	}
+}
+
+const nothing = "END"
+
+// examples are those of docs/examples, each with what it promises.
+var examples = map[string]func(e *example, c *exampleClient){
+	"one-pool.yml": func(e *example, c *exampleClient) {
+		for i := range 30 {
+			c.set(fmt.Sprint("k", i), "v")
+		}
+		if n := e.items("10.0.0."); n != 30 {
+			e.t.Errorf("the servers hold %d items", n)
+		}
+		c.is("get k1", "k1=v")
+	},
+	"prefixes.yml": func(e *example, c *exampleClient) {
+		c.set("user:1", "u")
+		c.set("user:page:1", "p")
+		c.set("other", "p")
+		if u, p := e.items("10.0.1."), e.items("10.0.2."); u != 2 || p != 2 { // one, twice; and two
+			e.t.Errorf("the pools hold %d and %d items", u, p)
+		}
+		c.is("get user:1", "user:1=u")
+		e.servers["10.0.2.1"].Stop()
+		e.servers["10.0.2.2"].Stop()
+		c.is("get other", nothing)
+		c.is("get user:1", "user:1=u")
+	},
+	"policies.yml": func(e *example, c *exampleClient) {
+		c.is("get secret:1", "SERVER_ERROR route denies key")
+		c.is("set config:1 0 0 1\r\nx", "SERVER_ERROR route is read only")
+		c.is("get config:1", nothing)
+		c.set("session:1", "s")
+		if got := c.ask("mg session:1 t"); got == "HD t-1" || len(got) < 6 {
+			e.t.Errorf("a session lives %q", got)
+		}
+		c.set("other", "o")
+		c.is("mg other t", "HD t-1")
+	},
+	"rename.yml": func(e *example, c *exampleClient) {
+		c.set("v1:x", "new")
+		c.is("get legacy:x", "legacy:x=new")
+		c.is("delete legacy:x", "SERVER_ERROR route is read only")
+	},
+	"same-servers.yml": func(e *example, c *exampleClient) {
+		for _, key := range []string{"n:1", "report:1", "other"} {
+			c.is("get "+key, nothing)
+			c.set(key, "1")
+			c.is("get "+key, key+"=1")
+		}
+		if n := e.items("10.0.0."); n != 3 {
+			e.t.Errorf("the servers hold %d items", n)
+		}
+	},
+	"listeners.yml": func(e *example, c *exampleClient) {
+		c.set("k", "web")
+		e.clients[1].set("k", "batch")
+		c.is("get k", "k=web")
+		e.clients[1].is("get k", "k=batch")
+	},
+	"failover.yml": func(e *example, c *exampleClient) {
+		for i := range 30 {
+			c.set(fmt.Sprint("k", i), "v")
+		}
+		if n := e.items("10.0.9."); n != 0 {
+			e.t.Errorf("the spare server holds %d items while all is well", n)
+		}
+		e.servers["10.0.0.1"].Stop()
+		for i := range 30 {
+			c.eventually(fmt.Sprintf("set k%d 0 0 1\r\nw", i), "STORED")
+			c.is(fmt.Sprint("get k", i), fmt.Sprintf("k%d=w", i))
+		}
+		if n := e.items("10.0.9."); n == 0 {
+			e.t.Error("the spare server has not taken over")
+		}
+	},
+	"warm-up.yml": func(e *example, c *exampleClient) {
+		old := []*exampleClient{e.at("10.0.0.1"), e.at("10.0.0.2")}
+		for i := range 20 {
+			for _, o := range old { // wherever the placement of the old pool looks for it
+				o.is(fmt.Sprintf("set k%d 0 1000 3\r\nold", i), "STORED")
+			}
+		}
+		for i := range 10 {
+			c.is(fmt.Sprint("get k", i), fmt.Sprintf("k%d=old", i))
+		}
+		c.set("k10", "new")
+		c.is("delete k11", "NOT_FOUND")
+		c.is("incr k12 1", "CLIENT_ERROR cannot increment or decrement non-numeric value") // it was brought over
+		c.is("add k13 0 0 1\r\nx", "NOT_STORED")
+		c.is("get k10", "k10=new")
+		c.is("get k11", nothing)
+		c.eventually("get k1", "k1=old")
+		deadline := time.Now().Add(time.Minute)
+		for e.items("10.0.1.") < 13 && time.Now().Before(deadline) { // copies come behind the answers
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := e.items("10.0.1."); n < 13 {
+			e.t.Errorf("the new pool holds %d items, want the 10 that were read and those that were brought over", n)
+		}
+	},
+	"zones.yml": func(e *example, c *exampleClient) {
+		for i := range 20 {
+			c.set(fmt.Sprint("k", i), "v")
+		}
+		if a, b := e.items("10.0.1."), e.items("10.0.2."); a != 20 || b != 20 {
+			e.t.Errorf("the zones hold %d and %d items", a, b)
+		}
+		reads := func(hosts ...string) (n int) {
+			for _, h := range hosts {
+				n += e.servers[h].Stat("cmd_get")
+			}
+			return n
+		}
+		for deadline := time.Now().Add(time.Minute); ; { // a router that has just begun trusts no copies
+			before := reads("10.0.1.1", "10.0.1.2")
+			for i := range 20 {
+				c.is(fmt.Sprint("get k", i), fmt.Sprintf("k%d=v", i))
+			}
+			n := reads("10.0.1.1", "10.0.1.2") - before
+			if n == 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				e.t.Fatalf("%d reads of 20 go to the other zone", n)
+			}
+		}
+		e.servers["10.0.2.1"].Stop()
+		e.servers["10.0.2.2"].Stop()
+		for i := range 20 {
+			c.eventually(fmt.Sprint("get k", i), fmt.Sprintf("k%d=v", i))
+		}
+	},
+	"split.yml": func(e *example, c *exampleClient) {
+		for i := range 200 {
+			c.set(fmt.Sprint("k", i), "v")
+		}
+		if o, n := e.items("10.0.0."), e.items("10.0.1."); o+n != 200 || n < 5 || n > 45 {
+			e.t.Errorf("the old pool holds %d items, the new one %d", o, n)
+		}
+	},
+}
+
+// Each example checks, without a warning, and does what it says with real servers.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../../docs/examples/*.yml")
+	if err != nil || len(files) < 10 || len(files) != len(examples) {
+		t.Fatalf("%d examples, of which %d are run, %v", len(files), len(examples), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			status, out, errs := command("check", "--config", file)
+			if status != 0 || errs != "" || !strings.Contains(out, ": ok, ") {
+				t.Fatalf("check: status %d, %s%s", status, out, errs)
+			}
+			if b, _ := os.ReadFile(file); !bytes.HasPrefix(b, []byte("# ")) {
+				t.Error("it does not say what it is for")
+			}
+			e := startExample(t, filepath.Base(file))
+			examples[filepath.Base(file)](e, e.clients[0])
+		})
+	}
+}
