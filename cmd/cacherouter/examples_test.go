@@ -60,7 +60,7 @@ func startExample(t *testing.T, file string) *example {
 	cfg.Admin, cfg.Loops = "", 1
 	var log memcachedtest.Output
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	e.server = &server{cfg: cfg, log: logger, quiet: logger}
+	e.server = newServer(cfg, nil, logger, nil, "")
 	if ended, err := e.server.start(); ended || err != nil {
 		t.Fatalf("ended %v, %v", ended, err)
 	}

@@ -105,8 +105,8 @@ func (p *placer) spread(t *table, placed []membership.Server) error {
 	for i, s := range placed { // which are the first of the table
 		weights[i], shares[s.Name] = s.Weight, s.Share
 	}
-	t.Near = p.pool.near(t.Servers)
-	return p.pool.spread(&t.Table, p.last, weights, shares)
+	t.Near = t.pool.near(t.Servers)
+	return t.pool.spread(&t.Table, p.last, weights, shares)
 }
 
 // fixedTable returns the table of a pool whose servers are not watched, after the one
