@@ -127,8 +127,8 @@ func (s *session) sendBinary(r *memproto.BinaryRequest) {
 	q.adds = r.Op.Verb() == memproto.Add
 	q.call.Repeatable = verb == memproto.Gets || verb == memproto.MetaGet
 	q.repeatable = q.call.Repeatable
-	if q.strayed && q.under.maxTTL > 0 && kind == memproto.Changes {
-		q.submit(q.capped(raw))
+	if q.strayed {
+		q.submit(q.obey(raw))
 	} else {
 		q.submit(raw)
 	}

@@ -110,6 +110,9 @@ func (g *gather) add(key []byte) {
 			return
 		}
 	}
+	if shade := g.request.session.shadowed(r, key); shade != nil && !g.touches() {
+		shade.shadowGet(key)
+	}
 	w.stats.Keys++
 	hash := w.table.KeyHash(key)
 	w.touch(hash, key, false)

@@ -2,6 +2,7 @@ package router_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -174,4 +175,46 @@ func TestPoliciesDoNotAllocate(t *testing.T) {
 		}
 		wantAllocations(t, r.client, h, 400, 4)
 	}
+}
+
+// A pool that sees the requests of another gets its writes and reads, and changes nothing for
+// the client: not when it answers otherwise, nor when it does not answer.
+func TestShadow(t *testing.T) {
+	cfg := config{}
+	cfg.Loops = 1
+	cfg.Routes = []router.Route{{Prefix: "in:", Strip: true, Pool: "a", Shadow: router.Split{Pool: "b", Share: 1}}, {Pool: "a", Shadow: router.Split{Pool: "b", Share: 0.5}}}
+	p := startPools(t, cfg, memcachedtest.Steady...)
+	c := dial(t, p.addr)
+	shadows := func() (n uint64) {
+		for _, pool := range p.total().Pools {
+			n += pool.Shadowed
+		}
+		return n
+	}
+	for i := range 200 {
+		c.ask(set(fmt.Sprint("key", i), "v"), "STORED\r\n")
+	}
+	if n := shadows(); n < 60 || n > 140 {
+		t.Errorf("%d of 200 requests have a shadow", n)
+	}
+	for i := range 5 {
+		c.ask(set(fmt.Sprint("in:", i), "v"), "STORED\r\n")
+	}
+	p.until("the shadow pool has what it saw", func(router.Snapshot) bool { return has(p.b) == int(shadows()) })
+	for _, s := range p.b {
+		dial(t, s.Addr()).ask("flush_all\r\n", "OK\r\n")
+	}
+	before := shadows()
+	c.ask("get in:1\r\nget in:1 in:2 in:none\r\n", hit("in:1", "v")+"END\r\n"+hit("in:1", "v")+hit("in:2", "v")+"END\r\n")
+	c.ask("delete in:1\r\nincr in:9 1\r\n", "DELETED\r\nNOT_FOUND\r\n")
+	if n := shadows() - before; n != 6 {
+		t.Errorf("%d requests have a shadow, want 6", n)
+	}
+	for _, s := range p.b {
+		s.Stop()
+	}
+	for i := range 50 {
+		c.ask(fmt.Sprintf("get in:%d\r\n", 2+i%3), hit(fmt.Sprint("in:", 2+i%3), "v")+"END\r\n")
+	}
+	p.until("the shadows have faded", func(s router.Snapshot) bool { return s.Failed >= 50 })
 }

@@ -83,6 +83,8 @@ type detour struct {
 	token uint64  // the key's epoch from before it was sent
 	avoid *node   // has failed it
 	under *route  // says more of it than its pool; else nil
+	// shadow says that no client waits for it.
+	shadow bool
 	// homely says that only the home is asked.
 	homely bool
 	near   hotkey.Token // to keep the reply by, if nears
@@ -168,14 +170,10 @@ func (s *session) send(r *memproto.Request) {
 func (q *request) dispatch(r *memproto.Request) {
 	w := q.w.front
 	key := r.RouteKey(w.keyBuf[:])
-	if !q.lead(key, r.Kind(), r.Verb) {
+	if only := q.session.only; only != nil {
+		q.w = only
+	} else if r, key = q.follow(r, key); r == nil {
 		return
-	}
-	if q.strayed && q.under.renames() {
-		if r = q.renamed(r, key); r == nil {
-			return
-		}
-		key = w.key
 	}
 	q.about(key, r.Base64, r.Verb, r.Kind())
 	q.parts = r.Parts()
@@ -183,8 +181,8 @@ func (q *request) dispatch(r *memproto.Request) {
 	q.call.Repeatable = r.Repeatable()
 	q.repeatable = q.call.Repeatable
 	raw := r.Forward(w.scratch)
-	if q.strayed && q.under != nil && q.under.maxTTL > 0 && q.kind == memproto.Changes {
-		q.submit(q.capped(raw))
+	if q.strayed {
+		q.submit(q.obey(raw))
 	} else {
 		q.submit(raw)
 	}
@@ -333,6 +331,7 @@ func (q *request) end(b []byte, o memproto.Outcome) {
 		q.w.recycle(q)
 		return
 	case s == nil:
+		q.faded()
 		q.w.recycle(q)
 		return
 	}

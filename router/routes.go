@@ -31,6 +31,8 @@ type Route struct {
 	// Split sends a share of the keys to another pool: by their hashes, so that a key stays
 	// where it is while the share grows, and all routers send it there.
 	Split Split
+	// Shadow is sent a share of the requests, too; see [Split.Share].
+	Shadow Split
 }
 
 // Split is the other pool of a route; none if Pool is empty.
@@ -61,6 +63,8 @@ type route struct {
 	add            []byte
 	other          int    // the pool of a share of the keys
 	below          uint64 // the hashes of those; 0 if there are none
+	shade          int    // the pool that sees a share of the requests
+	shadeBelow     uint64 // the hashes of their keys; 0 if there are none
 }
 
 // What is said of keys that have no route, or one that does not let them pass.
@@ -79,12 +83,12 @@ func newRoute(r Route, pools []*Pool) (route, error) {
 	if r.Strip {
 		t.strip = len(r.Prefix)
 	}
-	if s := r.Split; s.Pool != "" {
-		t.other = slices.IndexFunc(pools, func(p *Pool) bool { return p.cfg.Name == s.Pool })
-		if t.other < 0 || !(s.Share >= 0 && s.Share <= 1) {
-			return t, fmt.Errorf("route %q: no pool %q, or a share of %v", r.Prefix, s.Pool, s.Share)
-		}
-		t.below = uint64(s.Share * (1 << 32))
+	var err error
+	if t.other, t.below, err = r.Split.find(pools); err == nil {
+		t.shade, t.shadeBelow, err = r.Shadow.find(pools)
+	}
+	if err != nil {
+		return t, fmt.Errorf("route %q: %w", r.Prefix, err)
 	}
 	switch {
 	case r.Deny && r.Pool == "":
@@ -97,6 +101,18 @@ func newRoute(r Route, pools []*Pool) (route, error) {
 		return t, fmt.Errorf("route %q: %v is not a number of whole seconds", r.Prefix, r.MaxTTL)
 	}
 	return t, nil
+}
+
+// find returns the pool, and the bound of the hashes that are its share.
+func (s Split) find(pools []*Pool) (pool int, below uint64, err error) {
+	if s.Pool == "" {
+		return 0, 0, nil
+	}
+	pool = slices.IndexFunc(pools, func(p *Pool) bool { return p.cfg.Name == s.Pool })
+	if pool < 0 || !(s.Share >= 0 && s.Share <= 1) {
+		return 0, 0, fmt.Errorf("no pool %q, or a share of %v", s.Pool, s.Share)
+	}
+	return pool, uint64(s.Share * (1 << 32)), nil
 }
 
 // poolOf returns the pool of a key.
@@ -117,7 +133,9 @@ func SplitHash(key []byte) uint64 {
 }
 
 // plain reports whether the route says nothing but where keys go.
-func (r *route) plain() bool { return !r.deny && !r.readOnly && r.maxTTL == 0 && !r.renames() }
+func (r *route) plain() bool {
+	return !r.deny && !r.readOnly && r.maxTTL == 0 && r.shadeBelow == 0 && !r.renames()
+}
 
 // renames reports whether servers know the route's keys by other names.
 func (r *route) renames() bool { return r != nil && (r.strip > 0 || len(r.add) > 0) }
@@ -267,6 +285,30 @@ func (q *request) lead(key []byte, k memproto.Kind, v memproto.Verb) bool {
 		q.stray().under = r
 	}
 	return true
+}
+
+// follow finds the request's pool, and returns it as servers are to get it, with their name
+// for its key; nil if the request is over.
+func (q *request) follow(r *memproto.Request, key []byte) (*memproto.Request, []byte) {
+	if !q.lead(key, r.Kind(), r.Verb) {
+		return nil, nil
+	}
+	if q.strayed && q.under.renames() {
+		f := q.w.front // the request may be over, and used again
+		r = q.renamed(r, key)
+		key = f.key
+	}
+	return r, key
+}
+
+// obey returns what servers are to get as the request's route wants it, and shows it to the
+// pool that is to see it.
+func (q *request) obey(raw []byte) []byte {
+	q.leaveShadow(raw)
+	if q.under != nil && q.under.maxTTL > 0 && q.kind == memproto.Changes {
+		return q.capped(raw)
+	}
+	return raw
 }
 
 // renamed returns a request as servers are to get it: with their name for its key. A key

@@ -22,6 +22,8 @@ type Stats struct {
 	Refused      [memproto.NumFaults]uint64  // malformed requests, answered with an error
 	Unrouted     uint64                      // requests on keys that no pool has, answered with an error
 	Denied       uint64                      // requests that their route does not let pass
+	Shadowed     uint64                      // requests to see how they do that no client waits for
+	ShadowsLost  uint64                      // those left out as there were too many
 	Failed       uint64                      // requests that no server answered
 	Failures     [backend.NumFailures]uint64 // those, by what became of them
 	Faulty       uint64                      // errors that servers answered with
@@ -88,6 +90,8 @@ func (st *Stats) add(o *Stats) {
 	}
 	st.Unrouted += o.Unrouted
 	st.Denied += o.Denied
+	st.Shadowed += o.Shadowed
+	st.ShadowsLost += o.ShadowsLost
 	st.Failed += o.Failed
 	st.Torn += o.Torn
 	st.Hangups += o.Hangups

@@ -40,6 +40,7 @@ type worker struct {
 	leaser     reactor.Timer
 	holds      holds
 	open       []*part           // a multiget's parts, by server and lane
+	shadows    int               // requests outstanding that no client waits for
 	stats      Stats             // of its keys; what is about clients is the front's
 	latency    latency.Histogram // of requests
 }

@@ -226,4 +226,6 @@ func TestBadPartsSayWhereAndWhat(t *testing.T) {
 	f(twoPools+"routes:\n  - {pool: users, split: {pool: none, percent: 1}}\n", "line 10", "split", "no pool none")
 	f(twoPools+"routes:\n  - {pool: users, split: {pool: pages, percent: 101}}\n", "line 10", "split", "101")
 	f(twoPools+"routes:\n  - {pool: users, split: {percent: 1}}\n", "line 10", "split", "no pool")
+	f(twoPools+"routes:\n  - {pool: users, shadow: {pool: none, percent: 1}}\n", "line 10", "shadow", "no pool none")
+	f(twoPools+"routes:\n  - {pool: users, shadow: {pool: pages, percent: -1}}\n", "line 10", "shadow", "-1")
 }

@@ -24,15 +24,43 @@ type routeConfig struct {
 	Strip    bool     `yaml:"strip" doc:"Take the prefix off the key before a server sees it. The client is answered about its own key."`
 	Add      string   `yaml:"add" doc:"What is put before the key then."`
 
-	Split splitConfig `yaml:"split"`
+	Split  splitConfig `yaml:"split"`
+	Shadow splitConfig `yaml:"shadow"`
 
 	line int // in its file
 }
 
-// splitConfig sends a share of a route's keys to another pool.
+// splitConfig names another pool for a share of a route's keys.
 type splitConfig struct {
-	Pool    string  `yaml:"pool" doc:"Another pool, which a share of the keys goes to, chosen by their hashes."`
-	Percent float64 `yaml:"percent" doc:"That share, 0 to 100. Keys that have gone over stay while it grows."`
+	Pool    string  `yaml:"pool" doc:"Another pool: with split a share of the keys goes there, with shadow it sees the requests on that share, too, and nobody waits for its answers. Which keys they are their hashes say."`
+	Percent float64 `yaml:"percent" doc:"That share, 0 to 100. Keys that are in it stay while it grows."`
+}
+
+func (s *splitConfig) check() error {
+	switch {
+	case !(s.Percent >= 0 && s.Percent <= 100):
+		return fmt.Errorf("percent %v is not between 0 and 100", s.Percent)
+	case s.Pool == "" && s.Percent != 0:
+		return errors.New("says no pool")
+	}
+	return nil
+}
+
+func (s *splitConfig) asRouted() router.Split {
+	return router.Split{Pool: s.Pool, Share: s.Percent / 100}
+}
+
+// checkOthers checks the pools that a route names beside its own.
+func (r *routeConfig) checkOthers(c *config) error {
+	for field, name := range map[string]string{"split": r.Split.Pool, "shadow": r.Shadow.Pool} {
+		if name == "" {
+			continue
+		}
+		if _, err := c.one(name); err != nil {
+			return fmt.Errorf("the route for %s: %s: %w", r.text(), field, err)
+		}
+	}
+	return nil
 }
 
 // UnmarshalYAML reads a route and notes where it stands.
@@ -67,6 +95,9 @@ func (r *routeConfig) says() string {
 	}
 	if r.Split.Pool != "" {
 		s += fmt.Sprintf(", %v %% of the keys to pool %s", r.Split.Percent, r.Split.Pool)
+	}
+	if r.Shadow.Pool != "" {
+		s += fmt.Sprintf(", those on %v %% of the keys seen by pool %s", r.Shadow.Percent, r.Shadow.Pool)
 	}
 	if r.Add != "" {
 		s += fmt.Sprintf(", %q before it", r.Add)
@@ -104,11 +135,11 @@ func (r *routeConfig) check() error {
 		return fmt.Errorf("ttl_cap %v is not a number of whole seconds", r.TTLCap)
 	case r.Strip && r.Prefix == "":
 		return errors.New("strip takes a prefix off, and there is none")
-	case !(r.Split.Percent >= 0 && r.Split.Percent <= 100):
-		return fmt.Errorf("split: percent %v is not between 0 and 100", r.Split.Percent)
-	case r.Split.Pool == "" && r.Split.Percent != 0:
-		return errors.New("split: says no pool")
-	case r.Deny && (r.Pool != "" || r.Split.Pool != "" || r.ReadOnly || r.TTLCap > 0 || r.Strip || r.Add != ""):
+	case r.Split.check() != nil:
+		return fmt.Errorf("split: %w", r.Split.check())
+	case r.Shadow.check() != nil:
+		return fmt.Errorf("shadow: %w", r.Shadow.check())
+	case r.Deny && (r.Pool != "" || r.Split.Pool != "" || r.Shadow.Pool != "" || r.ReadOnly || r.TTLCap > 0 || r.Strip || r.Add != ""):
 		return errors.New("deny leaves nothing else to say: want it alone")
 	}
 	return nil
@@ -131,10 +162,8 @@ func (c *config) checkRoutes(routes []routeConfig, field string) error {
 			err = fmt.Errorf("the route for %s says no pool", r.text())
 		case poolErr != nil:
 			err = fmt.Errorf("the route for %s: %w", r.text(), poolErr)
-		case r.Split.Pool != "":
-			if _, err = c.one(r.Split.Pool); err != nil {
-				err = fmt.Errorf("the route for %s: split: %w", r.text(), err)
-			}
+		default:
+			err = r.checkOthers(c)
 		}
 		if err != nil {
 			return badField(&serverError{r.line, err}, field)
@@ -149,7 +178,7 @@ func (c *config) routes(table []routeConfig) (all []router.Route) {
 	for _, r := range table {
 		to := router.Route{Prefix: r.Prefix, Deny: r.Deny, ReadOnly: r.ReadOnly, MaxTTL: time.Duration(r.TTLCap), Strip: r.Strip, Add: r.Add}
 		if p, _ := c.one(r.Pool); !r.Deny { // checked
-			to.Pool, to.Split = p.name, router.Split{Pool: r.Split.Pool, Share: r.Split.Percent / 100}
+			to.Pool, to.Split, to.Shadow = p.name, r.Split.asRouted(), r.Shadow.asRouted()
 		}
 		all = append(all, to)
 	}
@@ -171,7 +200,7 @@ func (c *config) routed() map[string]bool {
 	for _, table := range c.tables() {
 		for _, r := range table {
 			if p, err := c.one(r.Pool); err == nil && !r.Deny {
-				used[p.name], used[r.Split.Pool] = true, true
+				used[p.name], used[r.Split.Pool], used[r.Shadow.Pool] = true, true, true
 			}
 		}
 	}

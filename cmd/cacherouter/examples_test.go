@@ -300,6 +300,22 @@ var examples = map[string]func(e *example, c *exampleClient){
 			c.eventually(fmt.Sprint("get k", i), fmt.Sprintf("k%d=v", i))
 		}
 	},
+	"shadow.yml": func(e *example, c *exampleClient) {
+		for i := range 200 {
+			c.set(fmt.Sprint("k", i), "v")
+		}
+		deadline := time.Now().Add(time.Minute)
+		for e.items("10.0.1.") < 5 && time.Now().Before(deadline) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n, seen := e.items("10.0.0."), e.items("10.0.1."); n != 200 || seen < 5 || seen > 45 {
+			e.t.Errorf("the pool holds %d items, the one that sees a tenth %d", n, seen)
+		}
+		e.servers["10.0.1.1"].Stop()
+		for i := range 200 {
+			c.is(fmt.Sprint("get k", i), fmt.Sprintf("k%d=v", i))
+		}
+	},
 	"split.yml": func(e *example, c *exampleClient) {
 		for i := range 200 {
 			c.set(fmt.Sprint("k", i), "v")
