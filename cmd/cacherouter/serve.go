@@ -30,7 +30,7 @@ type serveCmd struct {
 	Listen   []listenerConfig `help:"Addresses for clients: host:port, or unix: and a path." placeholder:"ADDR"`
 	Admin    *string          `help:"Address of the admin HTTP server; empty for none." placeholder:"ADDR"`
 	Loops    int              `help:"Event loops; 0 means one per processor." default:"0"`
-	Engine   string           `help:"How sockets are served: auto or portable." placeholder:"NAME"`
+	Engine   string           `help:"How sockets are served: auto, uring, epoll or portable." placeholder:"NAME"`
 	Name     string           `help:"This router's name among the others." placeholder:"NAME"`
 	Gossip   string           `help:"Address on which routers talk to each other, usually port 11313." placeholder:"ADDR"`
 	Join     []string         `help:"Addresses of other routers." placeholder:"ADDR,..."`
@@ -56,7 +56,7 @@ func (c *serveCmd) load() (config, error) {
 		cfg.Loops = c.Loops
 	}
 	if c.Engine != "" {
-		cfg.Engine = c.Engine
+		cfg.Engine = reactor.Engine(c.Engine)
 	}
 	if c.FlushAll != nil {
 		cfg.Pool.FlushAll = *c.FlushAll
@@ -221,6 +221,15 @@ func (s *server) leave() {
 // goodbye is how long it may take.
 const goodbye = 3 * time.Second
 
+// engine returns the engine of the configuration, or auto if it cannot be used here.
+func (s *server) engine() reactor.Engine {
+	if err := reactor.Usable(s.cfg.Engine); err != nil {
+		s.log.Warn("engine cannot be used, taking auto", "engine", s.cfg.Engine, "err", err)
+		return reactor.Auto
+	}
+	return s.cfg.Engine
+}
+
 // build makes the router.
 func (s *server) build(t *table, up upstream) (err error) {
 	loops := s.cfg.Loops
@@ -240,9 +249,9 @@ func (s *server) build(t *table, up upstream) (err error) {
 		hot = &c
 	}
 	s.router, err = router.New(router.Config{
-		Loops:    loops,
-		Portable: s.cfg.Engine == "portable",
-		Spare:    true, // as set above
+		Loops:  loops,
+		Engine: s.engine(),
+		Spare:  true, // as set above
 		Pools: []router.PoolConfig{{
 			Table:          &t.Table,
 			Membership:     watching,
