@@ -25,8 +25,9 @@ const patience = time.Minute
 
 // engines runs a test under each way a loop can serve its sockets.
 func engines(t *testing.T, f func(t *testing.T, l *loop)) {
-	t.Run("default", func(t *testing.T) { f(t, startLoop(t, reactor.Config{})) })
-	t.Run("portable", func(t *testing.T) { f(t, startLoop(t, reactor.Config{Portable: true})) })
+	for _, e := range reactor.Engines() {
+		t.Run(string(e), func(t *testing.T) { f(t, startLoop(t, reactor.Config{Engine: e})) })
+	}
 }
 
 // loop is a running event loop.

@@ -300,7 +300,7 @@ func TestServerThatHangsUp(t *testing.T) {
 
 // Two loops, one server: what changes is logged once.
 func TestHealthIsLoggedOnce(t *testing.T) {
-	for _, c := range []reactor.Config{{}, {Portable: true}} {
+	for _, e := range reactor.Engines() {
 		var log logged
 		m := memcachedtest.Start(t)
 		health := new(Health)
@@ -308,7 +308,7 @@ func TestHealthIsLoggedOnce(t *testing.T) {
 		var loops []*loop
 		var views []*Server
 		for range 2 {
-			l := startLoop(t, c)
+			l := startLoop(t, reactor.Config{Engine: e})
 			loops = append(loops, l)
 			views = append(views, l.start(Config{Name: "n1", Address: m.Addr(), Health: health, Log: slog.New(slog.NewTextHandler(&log, nil)), Reached: func() { told.Add(1) }}))
 			l.ask(views[len(views)-1], "get a\r\n")[0].want("END\r\n")

@@ -56,6 +56,7 @@ func TestRandomSessions(t *testing.T) {
 	}
 	f("auto", 1000, 150)
 	f("portable", 2000, 50)
+	f("uring", 3000, 100)
 }
 
 func randomSource(seed uint64, n int) []byte {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -78,8 +79,11 @@ func startRouter(tb testing.TB, backends []string, args ...string) *router {
 // startServe runs `cacherouter serve` with exactly the arguments given besides --admin.
 func startServe(tb testing.TB, binary func() (string, error), args ...string) *router {
 	tb.Helper()
-	return serve(tb, prepare(tb, binary, slices.Concat(serveArgs, args)...))
+	return serve(tb, prepare(tb, binary, slices.Concat(serveArgs, []string{"--engine", *engine}, args)...))
 }
+
+// engine lets every test of what a router does run on another engine.
+var engine = flag.String("engine", "auto", "how routers serve sockets, unless a test says so itself: auto, uring, epoll or portable")
 
 // serveArgs are those that every router has.
 var serveArgs = []string{"serve", "--admin", "127.0.0.1:0"}

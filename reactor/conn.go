@@ -1,9 +1,6 @@
 package reactor
 
-import (
-	"errors"
-	"io"
-)
+import "errors"
 
 // Handler is the owner of a connection. Its methods run on the loop's goroutine.
 type Handler interface {
@@ -28,9 +25,6 @@ var ErrFull = errors.New("peer does not read")
 // told to go on.
 const lowWater = 64 << 10
 
-// readRoom is the least room for a read, in bytes.
-const readRoom = 4 << 10
-
 // socket is what a connection reads and writes without waiting.
 type socket interface {
 	// read fills p. Neither bytes, nor again, nor an error means the end of the stream.
@@ -51,10 +45,25 @@ type socket interface {
 	woke(event)
 }
 
+// async is a socket whose writes go on when write has returned, and which receives
+// without being asked.
+type async interface {
+	// unpin makes bytes that write was given, and that wrote was not yet called for, free
+	// to be moved.
+	unpin()
+	// fetch lets read see what has come since the turn began.
+	fetch()
+	// lend returns bytes that read would, without copying them, or none. They stay until
+	// id is given back.
+	lend() (b []byte, id int)
+	giveBack(id int)
+}
+
 // Conn is one connection of a loop. All methods belong to the loop's goroutine.
 type Conn struct {
 	loop    *Loop
 	sock    socket
+	async   async // sock, if it is one
 	handler Handler
 	in      []byte // bytes offered but not taken
 	need    int    // do not offer in before it has so many bytes
@@ -66,7 +75,7 @@ type Conn struct {
 	queued    bool // in loop.next
 	dirty     bool // in loop.dirty
 	readable  bool // the socket may have bytes
-	blocked   bool // the socket took no more
+	blocked   bool // the socket took no more, or has not said how much it took
 	paused    bool
 	offer     bool // in shall be offered though nothing new came
 	ended     bool
@@ -79,6 +88,7 @@ type Conn struct {
 
 func newConn(l *Loop, s socket, accepted bool) *Conn {
 	c := &Conn{loop: l, sock: s, accepted: accepted}
+	c.async, _ = s.(async)
 	l.conns[c] = struct{}{}
 	return c
 }
@@ -138,6 +148,9 @@ func (c *Conn) room(n int) {
 		c.out = c.loop.buffers.take(n)
 		return
 	}
+	if c.async != nil {
+		c.async.unpin()
+	}
 	out := append(c.loop.buffers.take(max(len(c.out)+n, 2*cap(c.out))), c.out[c.sent:]...)
 	c.loop.buffers.give(c.out)
 	c.out, c.sent = out, 0
@@ -153,9 +166,13 @@ func (c *Conn) touch() {
 // ReadNow reads at once instead of in its turn, for who is about to give up waiting. It
 // must not be called from Received.
 func (c *Conn) ReadNow() {
-	if !c.closed && !c.paused && !c.ended {
-		c.read()
+	if c.closed || c.paused || c.ended {
+		return
 	}
+	if c.async != nil {
+		c.async.fetch()
+	}
+	c.readOn()
 }
 
 // Pause stops reading and offering until Resume.
@@ -212,102 +229,6 @@ func (c *Conn) queue() {
 	}
 }
 
-// serve gives the handler one read's worth of bytes.
-func (c *Conn) serve() {
-	switch {
-	case c.closed:
-	case c.paused:
-		if c.hungUp && !c.finishing {
-			c.fail(io.ErrUnexpectedEOF) // nobody is left to answer
-		}
-	case c.offer:
-		c.offer = false
-		c.reoffer()
-		if c.readable && !c.closed && !c.paused {
-			c.queue()
-		}
-	case c.readable && !c.ended:
-		c.read()
-	}
-}
-
-// reoffer gives the handler the bytes it did not take before.
-func (c *Conn) reoffer() {
-	if len(c.in) == 0 || len(c.in) < c.need {
-		return
-	}
-	c.need = 0
-	n := c.handler.Received(c.in)
-	if c.closed {
-		return
-	}
-	c.in = c.in[:copy(c.in, c.in[n:])]
-	if len(c.in) == 0 {
-		c.loop.buffers.give(c.in)
-		c.in = nil
-	}
-}
-
-// read takes one read from the socket. While nothing is kept from earlier it goes to
-// the loop's scratch buffer, so that connections between requests hold no memory.
-func (c *Conn) read() {
-	buf := c.loop.scratch
-	kept := len(c.in) > 0
-	if kept {
-		// What is expected is only announced: memory follows what has come, by doubling.
-		c.grow(max(min(c.need-len(c.in), len(c.in)), readRoom))
-		buf = c.in[len(c.in):cap(c.in)]
-	}
-	n, again, err := c.sock.read(buf)
-	c.loop.stats.Reads++
-	c.loop.stats.BytesIn += uint64(n)
-	c.came += uint64(n)
-	// A read that did not fill the buffer has emptied the socket: the next bytes make
-	// a new edge. The end of the stream may have come with the last edge, though.
-	c.readable = n == len(buf) || c.peerDone || !again && c.sock.more()
-	switch {
-	case err != nil:
-		c.fail(err)
-		return
-	case again:
-		return
-	case n == 0:
-		c.ended = true
-		c.handler.Ended()
-		return
-	case kept:
-		c.in = c.in[:len(c.in)+n]
-		c.reoffer()
-	default:
-		c.received(buf[:n])
-	}
-	if c.readable && !c.closed && !c.paused {
-		c.queue()
-	}
-}
-
-// received offers bytes from the scratch buffer and keeps what is not taken.
-func (c *Conn) received(b []byte) {
-	c.need = 0
-	n := c.handler.Received(b)
-	if c.closed || n == len(b) {
-		return
-	}
-	rest := b[n:]
-	c.in = c.loop.buffers.take(max(min(c.need, scratchSize), len(rest)))
-	c.in = append(c.in, rest...)
-}
-
-// grow makes room for n more bytes behind c.in.
-func (c *Conn) grow(n int) {
-	if cap(c.in)-len(c.in) >= n {
-		return
-	}
-	in := append(c.loop.buffers.take(max(len(c.in)+n, 2*cap(c.in))), c.in...)
-	c.loop.buffers.give(c.in)
-	c.in = in
-}
-
 // flush writes what there is, once.
 func (c *Conn) flush() {
 	if c.closed || c.blocked {
@@ -328,6 +249,26 @@ func (c *Conn) flush() {
 			break
 		}
 	}
+	if c.async == nil || !c.blocked {
+		c.flushed()
+	}
+}
+
+// wrote is called when an async socket has done a write and taken n bytes. If it is full
+// it took no more, and an event will tell when it does.
+func (c *Conn) wrote(n int, full bool) {
+	c.loop.stats.BytesOut += uint64(n)
+	c.sent += n
+	c.written += uint64(n)
+	c.blocked = full
+	if c.Buffered() > 0 {
+		c.touch() // with what was given since
+	}
+	c.flushed()
+}
+
+// flushed does what follows a write.
+func (c *Conn) flushed() {
 	c.trim()
 	if c.finishing && c.Buffered() == 0 && !c.sock.unsent() {
 		c.fail(nil)

@@ -23,12 +23,10 @@ type epoll struct {
 	conns []*Conn
 	// accepts is called for listening descriptors.
 	accepts map[int]func()
+	made    uint64 // system calls
 }
 
-func newPoller(c Config) (poller, error) {
-	if c.Portable {
-		return newParker(), nil
-	}
+func newEpoll(c Config) (*epoll, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create epoll descriptor: %w", err)
@@ -67,6 +65,8 @@ func (p *epoll) watch(fd int, c *Conn) error {
 	return p.add(fd, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET)
 }
 
+func (p *epoll) open(fd int, _ bool) fdSock { return &fdSocket{fd: fd, poller: p} }
+
 func (p *epoll) remove(fd int) {
 	if fd < len(p.conns) {
 		p.conns[fd] = nil
@@ -94,7 +94,8 @@ func (p *epoll) poll(_ *Loop, d time.Duration) (int, error) {
 func (p *epoll) begin() { unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(time.Microsecond), 0, 0, 0) }
 
 // rest sleeps in a raw system call, as the scheduler need not hear of so short a time.
-func (p *epoll) rest() {
+func (p *epoll) rest(int) {
+	p.made++
 	t := unix.NsecToTimespec(int64(restTime))
 	syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
 }
@@ -118,6 +119,7 @@ func (p *epoll) collect(d time.Duration) (int, error) {
 	if n > 0 || err != nil || d <= raw {
 		return n, err
 	}
+	p.made++
 	n, err = unix.EpollWait(p.fd, p.events[:], milliseconds(d-raw))
 	if err == unix.EINTR {
 		return 0, nil
@@ -126,6 +128,7 @@ func (p *epoll) collect(d time.Duration) (int, error) {
 }
 
 func (p *epoll) rawWait(d time.Duration) (int, error) {
+	p.made++
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), maxEvents, uintptr(milliseconds(d)), 0, 0)
 	switch errno {
 	case 0:
@@ -160,10 +163,15 @@ func (p *epoll) handOut(e *unix.EpollEvent) {
 	}
 }
 
-func (p *epoll) wake() {
+func (p *epoll) wake() { wakeUp(p.wakeFd) }
+
+// wakeUp ends a wait in which an event descriptor is watched.
+func wakeUp(fd int) {
 	one := [8]byte{1}
-	unix.Write(p.wakeFd, one[:])
+	unix.Write(fd, one[:])
 }
+
+func (p *epoll) calls() uint64 { return p.made }
 
 func (p *epoll) close() error {
 	unix.Close(p.wakeFd)

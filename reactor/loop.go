@@ -26,18 +26,23 @@ type poller interface {
 	poll(l *Loop, d time.Duration) (int, error)
 	// wake ends a poll that waits. Any goroutine may call it.
 	wake()
-	// rest lets a moment pass in which events gather; it may do nothing.
-	rest()
+	// rest lets a moment pass in which events gather, n at most; it may do nothing.
+	rest(n int)
+	// calls returns how many system calls it and its sockets have made.
+	calls() uint64
 	close() error
 }
 
 // Stats counts what one loop has done. A snapshot is taken with [Loop.Stats].
 type Stats struct {
-	Turns       uint64 // turns that had something to do
-	Reads       uint64 // read calls
-	Writes      uint64 // write calls
-	Polls       uint64 // epoll calls
-	Rests       uint64 // moments of rest to let events gather
+	Turns  uint64 // turns that had something to do
+	Reads  uint64 // reads of sockets
+	Writes uint64 // writes of sockets
+	Polls  uint64 // looks for events
+	Rests  uint64 // moments of rest to let events gather
+	// Calls counts the system calls of waiting, reading and writing; 0 if goroutines make
+	// them.
+	Calls       uint64
 	BytesIn     uint64
 	BytesOut    uint64
 	Connections int64 // open now
@@ -69,6 +74,7 @@ func (st *Stats) Add(o Stats) {
 	st.Writes += o.Writes
 	st.Polls += o.Polls
 	st.Rests += o.Rests
+	st.Calls += o.Calls
 	st.BytesIn += o.BytesIn
 	st.BytesOut += o.BytesOut
 	st.Connections += o.Connections
@@ -120,14 +126,15 @@ type Loop struct {
 
 // Config says how loops work.
 type Config struct {
-	// Portable makes every connection a net.Conn with goroutines, as on systems
-	// without epoll.
-	Portable bool
+	// Engine says how sockets are served; the zero value is Auto.
+	Engine Engine
 	// Spare says that the Go runtime has at least one processor more than there are
 	// loops (see runtime.GOMAXPROCS). A loop may then sleep for some milliseconds without
 	// telling the scheduler, which is cheaper; without a spare one that would hold up
 	// other goroutines.
 	Spare bool
+
+	plainRing bool // use nothing of io_uring that is new, for tests
 }
 
 // NewLoop returns a loop that [Loop.Run] sets going.
@@ -170,6 +177,7 @@ func (l *Loop) Load() int64 { return l.load.Load() }
 func (l *Loop) Stats() Stats {
 	st := l.stats
 	st.Connections = int64(len(l.conns))
+	st.Calls = l.poller.calls()
 	return st
 }
 
@@ -247,7 +255,7 @@ func (l *Loop) wait() error {
 	}
 	if l.resting.due() {
 		l.stats.Rests++
-		l.poller.rest()
+		l.poller.rest(l.resting.expected)
 	}
 	l.asleep.Store(true)
 	d := l.untilTimer()

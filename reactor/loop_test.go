@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// engines runs a test once for each way a loop can serve its sockets.
-func engines(t *testing.T, f func(t *testing.T, c Config)) {
+// eachEngine runs a test once for each way a loop can serve its sockets.
+func eachEngine(t *testing.T, f func(t *testing.T, c Config)) {
 	t.Run("default", func(t *testing.T) { f(t, Config{}) })
 	t.Run("spare", func(t *testing.T) {
 		was := runtime.GOMAXPROCS(0)
@@ -25,7 +25,13 @@ func engines(t *testing.T, f func(t *testing.T, c Config)) {
 		runtime.GOMAXPROCS(max(was, 3)) // no test has more than two loops
 		f(t, Config{Spare: true})
 	})
-	t.Run("portable", func(t *testing.T) { f(t, Config{Portable: true}) })
+	t.Run("portable", func(t *testing.T) { f(t, Config{Engine: Portable}) })
+	if err := Usable(Uring); err != nil {
+		t.Run("uring", func(t *testing.T) { t.Skip(err) })
+		return
+	}
+	t.Run("uring", func(t *testing.T) { f(t, Config{Engine: Uring, Spare: true}) })
+	t.Run("plain uring", func(t *testing.T) { f(t, Config{Engine: Uring, plainRing: true}) })
 }
 
 // startLoops runs n loops until the test ends.
@@ -86,7 +92,7 @@ func serveEcho(t *testing.T, loops []*Loop, network, addr string) (net.Addr, cha
 	if err != nil {
 		t.Fatal(err)
 	}
-	closings := make(chan error, 100)
+	closings := make(chan error, 1000)
 	stop, err := Serve(Listener{Net: ln, Handler: func(c *Conn) Handler {
 		return &echo{c, func(err error) { closings <- err }}
 	}}, loops)
@@ -109,7 +115,7 @@ func dial(t *testing.T, a net.Addr) net.Conn {
 }
 
 func TestEcho(t *testing.T) {
-	engines(t, func(t *testing.T, c Config) {
+	eachEngine(t, func(t *testing.T, c Config) {
 		loops := startLoops(t, 2, c)
 		tcp, _ := serveEcho(t, loops, "tcp", "127.0.0.1:0")
 		unix, _ := serveEcho(t, loops, "unix", filepath.Join(t.TempDir(), "s"))
@@ -127,7 +133,7 @@ func TestEcho(t *testing.T) {
 }
 
 func TestHalfClose(t *testing.T) {
-	engines(t, func(t *testing.T, c Config) {
+	eachEngine(t, func(t *testing.T, c Config) {
 		addr, closings := serveEcho(t, startLoops(t, 1, c), "tcp", "127.0.0.1:0")
 		nc := dial(t, addr)
 		io.WriteString(nc, "a\nb\nunfinished")
@@ -144,7 +150,7 @@ func TestHalfClose(t *testing.T) {
 // A peer that sends much and reads late gets every byte, and the loop does not hold all
 // of them meanwhile.
 func TestSlowReader(t *testing.T) {
-	engines(t, func(t *testing.T, c Config) {
+	eachEngine(t, func(t *testing.T, c Config) {
 		addr, _ := serveEcho(t, startLoops(t, 1, c), "tcp", "127.0.0.1:0")
 		nc := dial(t, addr)
 		line := append(bytes.Repeat([]byte("x"), 999), '\n')
@@ -163,20 +169,20 @@ func TestSlowReader(t *testing.T) {
 }
 
 func TestPeerReset(t *testing.T) {
-	engines(t, func(t *testing.T, c Config) {
+	eachEngine(t, func(t *testing.T, c Config) {
 		addr, closings := serveEcho(t, startLoops(t, 1, c), "tcp", "127.0.0.1:0")
 		nc := dial(t, addr)
 		io.WriteString(nc, "partial")
 		nc.(*net.TCPConn).SetLinger(0)
 		nc.Close()
-		if err := <-closings; err == nil && !c.Portable {
+		if err := <-closings; err == nil && c.Engine != Portable {
 			t.Error("a reset connection closed without an error")
 		}
 	})
 }
 
 func TestDial(t *testing.T) {
-	engines(t, func(t *testing.T, c Config) {
+	eachEngine(t, func(t *testing.T, c Config) {
 		loops := startLoops(t, 1, c)
 		addr, _ := serveEcho(t, loops, "tcp", "127.0.0.1:0")
 		got := make(chan string, 1)

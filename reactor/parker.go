@@ -15,8 +15,9 @@ func newParker() *parker {
 	return p
 }
 
-func (p *parker) begin() {}
-func (p *parker) rest()  {}
+func (p *parker) begin()        {}
+func (p *parker) rest(int)      {}
+func (p *parker) calls() uint64 { return 0 }
 
 func (p *parker) poll(_ *Loop, d time.Duration) (int, error) {
 	if d <= 0 {

@@ -15,13 +15,19 @@ type fdSocket struct {
 }
 
 func (s *fdSocket) read(p []byte) (n int, again bool, err error) {
+	s.poller.made++
 	r, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
 	return outcome(r, errno)
 }
 
 func (s *fdSocket) write(p []byte) (n int, again bool, err error) {
-	// Sent rather than written, so that a peer that is gone is an error, not a signal.
-	r, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_NOSIGNAL, 0, 0)
+	s.poller.made++
+	return send(s.fd, p)
+}
+
+// send is a write, but to a peer that is gone it is an error, not a signal.
+func send(fd int, p []byte) (n int, again bool, err error) {
+	r, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_NOSIGNAL, 0, 0)
 	return outcome(r, errno)
 }
 
@@ -40,8 +46,12 @@ func (s *fdSocket) close() {
 	unix.Close(s.fd)
 }
 
-func (s *fdSocket) peer() string {
-	sa, err := unix.Getpeername(s.fd)
+func (s *fdSocket) watch(c *Conn) error { return s.poller.watch(s.fd, c) }
+func (s *fdSocket) peer() string        { return peerOf(s.fd) }
+
+// peerOf returns the address of the other side of a socket; see Conn.Peer.
+func peerOf(fd int) string {
+	sa, err := unix.Getpeername(fd)
 	if err != nil {
 		return "unknown"
 	}
@@ -60,8 +70,11 @@ func (s *fdSocket) more() bool   { return false }
 func (s *fdSocket) unsent() bool { return false }
 func (s *fdSocket) woke(event)   {}
 
-func (s *fdSocket) unacknowledged() int {
-	n, err := unix.IoctlGetInt(s.fd, unix.SIOCOUTQ)
+func (s *fdSocket) unacknowledged() int { return unacknowledged(s.fd) }
+
+// unacknowledged returns the bytes that the peer's system does not yet have.
+func unacknowledged(fd int) int {
+	n, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
 	if err != nil {
 		return 0
 	}

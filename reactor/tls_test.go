@@ -53,7 +53,7 @@ func serveTLS(t *testing.T, loops []*Loop) (dialTLS func() *tls.Conn, addr net.A
 }
 
 func TestTLSEcho(t *testing.T) {
-	engines(t, func(t *testing.T, c Config) {
+	eachEngine(t, func(t *testing.T, c Config) {
 		dialTLS, _, closings := serveTLS(t, startLoops(t, 2, c))
 		for range 4 {
 			nc := dialTLS()
@@ -74,7 +74,7 @@ func TestTLSEcho(t *testing.T) {
 
 // One request at a time, each of which the loop must notice by itself.
 func TestTLSPingPong(t *testing.T) {
-	engines(t, func(t *testing.T, c Config) {
+	eachEngine(t, func(t *testing.T, c Config) {
 		dialTLS, _, _ := serveTLS(t, startLoops(t, 1, c))
 		nc := dialTLS()
 		buf := make([]byte, 5)
@@ -88,7 +88,7 @@ func TestTLSPingPong(t *testing.T) {
 }
 
 func TestTLSSlowReader(t *testing.T) {
-	engines(t, func(t *testing.T, c Config) {
+	eachEngine(t, func(t *testing.T, c Config) {
 		dialTLS, _, _ := serveTLS(t, startLoops(t, 1, c))
 		nc := dialTLS()
 		line := append(bytes.Repeat([]byte("x"), 999), '\n')
@@ -108,7 +108,7 @@ func TestTLSSlowReader(t *testing.T) {
 
 // A record that is wrong ends the connection, and so does a client without TLS.
 func TestTLSGarbage(t *testing.T) {
-	engines(t, func(t *testing.T, c Config) {
+	eachEngine(t, func(t *testing.T, c Config) {
 		dialTLS, addr, closings := serveTLS(t, startLoops(t, 1, c))
 		nc := dialTLS()
 		io.WriteString(nc, "hello\n")

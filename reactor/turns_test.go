@@ -9,7 +9,7 @@ import (
 
 // Each turn is counted once by its length and once by how many connections it served.
 func TestTurns(t *testing.T) {
-	engines(t, func(t *testing.T, c Config) {
+	eachEngine(t, func(t *testing.T, c Config) {
 		l := startLoops(t, 1, c)[0]
 		addr, _ := serveEcho(t, []*Loop{l}, "tcp", "127.0.0.1:0")
 		const conns, lines = 5, 20

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cacherouter/backend"
+	"cacherouter/reactor"
 	"cacherouter/router"
 )
 
@@ -63,19 +64,19 @@ func repeat(nc net.Conn, request, buf []byte, n int) error {
 // A request on its way allocates nothing. All that this process allocates is counted,
 // so a few allocations of the runtime and of timers are let pass.
 func TestHotPathDoesNotAllocate(t *testing.T) {
-	for _, portable := range []bool{false, true} {
-		t.Run(fmt.Sprintf("portable=%v", portable), func(t *testing.T) { countAllocations(t, portable) })
+	for _, e := range reactor.Engines() {
+		t.Run(string(e), func(t *testing.T) { countAllocations(t, e) })
 	}
 }
 
-func countAllocations(t *testing.T, portable bool) {
+func countAllocations(t *testing.T, e reactor.Engine) {
 	const n = 400
-	r := start(t, config{Config: router.Config{Portable: portable}}, addresses(t, 3)...)
+	r := start(t, config{Config: router.Config{Engine: e}}, addresses(t, 3)...)
 	c := dial(t, r.addr)
 	fillHot(c)
 	for _, h := range hotPaths() {
 		most := uint64(n / 100)
-		if portable {
+		if e == reactor.Portable {
 			most = n / 4 // the runtime's own, for goroutines that wait; a request's would be at least n
 		}
 		wantAllocations(t, c, h, n, most)
@@ -159,12 +160,12 @@ func TestHotPathDoesNotAllocateWithMembership(t *testing.T) {
 // BenchmarkRouter is one client over loopback, so most of the time is the kernel's and
 // the server's; the allocations are ours.
 func BenchmarkRouter(b *testing.B) {
-	for _, portable := range []bool{false, true} {
-		r := start(b, config{Config: router.Config{Portable: portable}}, addresses(b, 3)...)
+	for _, e := range reactor.Engines() {
+		r := start(b, config{Config: router.Config{Engine: e}}, addresses(b, 3)...)
 		c := dial(b, r.addr)
 		fillHot(c)
 		for _, h := range hotPaths() {
-			b.Run(fmt.Sprintf("portable=%v/%s", portable, h.name), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%s", e, h.name), func(b *testing.B) {
 				b.ReportAllocs()
 				request, buf := []byte(h.request), make([]byte, len(h.reply))
 				for b.Loop() {

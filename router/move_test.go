@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cacherouter/internal/memcachedtest"
+	"cacherouter/reactor"
 	"cacherouter/router"
 )
 
@@ -44,9 +45,17 @@ func move(t *testing.T, from, to *running) {
 // Clients that ask all the time, some many things at once and some with a pause within a request,
 // do not notice that another router serves them.
 func TestClientsMoveUnderLoad(t *testing.T) {
+	for _, e := range reactor.Engines() {
+		if e != reactor.Portable { // which lets no client go
+			t.Run(string(e), func(t *testing.T) { moveUnderLoad(t, e) })
+		}
+	}
+}
+
+func moveUnderLoad(t *testing.T, e reactor.Engine) {
 	server := memcachedtest.Start(t, memcachedtest.Steady...)
-	from := start(t, config{Config: router.Config{Loops: 2}}, server.Addr())
-	to := start(t, config{Config: router.Config{Loops: 2}}, server.Addr())
+	from := start(t, config{Config: router.Config{Loops: 2, Engine: e}}, server.Addr())
+	to := start(t, config{Config: router.Config{Loops: 2, Engine: e}}, server.Addr())
 	const clients, rounds, many = 8, 200, 20
 	var busy sync.WaitGroup
 	half := make(chan struct{}, clients)

@@ -22,8 +22,8 @@ import (
 type Config struct {
 	// Loops is the number of event loops; 0 means 1.
 	Loops int
-	// Portable serves sockets by goroutines even where loops can poll them.
-	Portable bool
+	// Engine is the way to serve sockets; the zero value stands for reactor.Auto.
+	Engine reactor.Engine
 	// Spare says that runtime.GOMAXPROCS is over Loops, so that loops may sleep in the
 	// cheapest way; see reactor.Config.
 	Spare bool
@@ -165,7 +165,7 @@ func New(c Config) (*Router, error) {
 
 // addLoop makes one more loop, with a worker of each pool.
 func (r *Router) addLoop() error {
-	l, err := reactor.NewLoop(reactor.Config{Portable: r.cfg.Portable, Spare: r.cfg.Spare})
+	l, err := reactor.NewLoop(reactor.Config{Engine: r.cfg.Engine, Spare: r.cfg.Spare})
 	if err != nil {
 		return fmt.Errorf("cannot make event loop: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cacherouter/internal/memcachedtest"
+	"cacherouter/reactor"
 	"cacherouter/router"
 
 	"github.com/cespare/xxhash/v2"
@@ -55,10 +56,11 @@ func keyFor(s, n, i int) string {
 	}
 }
 
-// engines runs a test with a router of either engine.
+// engines runs a test with a router of each engine.
 func engines(t *testing.T, f func(t *testing.T, c config)) {
-	t.Run("default", func(t *testing.T) { f(t, config{}) })
-	t.Run("portable", func(t *testing.T) { f(t, config{Config: router.Config{Portable: true}}) })
+	for _, e := range reactor.Engines() {
+		t.Run(string(e), func(t *testing.T) { f(t, config{Config: router.Config{Engine: e}}) })
+	}
 }
 
 // config is that of a router with one pool, unless it names others.

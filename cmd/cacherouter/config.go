@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"cacherouter/reactor"
 	"cacherouter/router"
 
 	"go.yaml.in/yaml/v3"
@@ -23,7 +24,7 @@ type config struct {
 	AdminTokenFile string           `yaml:"admin_token_file" doc:"File whose first line is what those must show who drain, undrain or reload by HTTP, at least 16 bytes; read again when it changes. Without one that can be done from the same host, if admin is a loopback address or a unix socket, and else not at all."`
 	AdminHosts     []string         `yaml:"admin_hosts" doc:"Names, beside localhost, by which browsers may ask for admin where it is a loopback address: those of a proxy in front of it."`
 	Loops          int              `yaml:"loops" doc:"Event loops; 0 means one per processor."`
-	Engine         string           `yaml:"engine" doc:"How sockets are served: auto, or portable for goroutines."`
+	Engine         reactor.Engine   `yaml:"engine" doc:"How sockets are served: uring, epoll, portable for goroutines, or auto for the best of those, which is epoll where there is epoll. Where uring is not to be had, auto is used."`
 	DrainDelay     duration         `yaml:"drain_delay" doc:"How long readyz fails before the listeners close on SIGTERM. Set it to the time that your load balancer takes to see it, and more."`
 	DrainTimeout   duration         `yaml:"drain_timeout" doc:"How long clients then have to take their replies."`
 
@@ -99,7 +100,7 @@ func defaultConfig() config {
 	return config{
 		Listen:         []listenerConfig{{Address: "127.0.0.1:11311"}},
 		Admin:          "127.0.0.1:11312",
-		Engine:         "auto",
+		Engine:         reactor.Auto,
 		DrainTimeout:   duration(10 * time.Second),
 		MaxOutstanding: router.DefaultMaxOutstanding,
 		MaxLine:        router.DefaultMaxLine,
@@ -281,8 +282,8 @@ func (c *config) validate() error {
 		return badField(fmt.Errorf("%d is less than 1", c.MaxOutstanding), "max_outstanding")
 	case c.MaxLine < 2048:
 		return badField(fmt.Errorf("%d is less than 2048 bytes", c.MaxLine), "max_line")
-	case c.Engine != "auto" && c.Engine != "portable":
-		return badField(fmt.Errorf("%q is neither auto nor portable", c.Engine), "engine")
+	case !c.Engine.Known():
+		return badField(fmt.Errorf("unknown engine %q: want auto, uring, epoll or portable", c.Engine), "engine")
 	}
 	if err := c.validateMembership(); err != nil {
 		return err

@@ -28,7 +28,7 @@ type serveCmd struct {
 	Listen   []listenerConfig `help:"Addresses for clients: host:port, or unix: and a path." placeholder:"ADDR"`
 	Admin    *string          `help:"Address of the admin HTTP server; empty for none." placeholder:"ADDR"`
 	Loops    int              `help:"Event loops; 0 means one per processor." default:"0"`
-	Engine   string           `help:"How sockets are served: auto or portable." placeholder:"NAME"`
+	Engine   string           `help:"How sockets are served: auto, uring, epoll or portable." placeholder:"NAME"`
 	Name     string           `help:"This router's name among the others." placeholder:"NAME"`
 	Gossip   string           `help:"Address on which routers talk to each other, usually port 11313." placeholder:"ADDR"`
 	Join     []string         `help:"Addresses of other routers." placeholder:"ADDR,..."`
@@ -54,7 +54,7 @@ func (c *serveCmd) load() (config, error) {
 		cfg.Loops = c.Loops
 	}
 	if c.Engine != "" {
-		cfg.Engine = c.Engine
+		cfg.Engine = reactor.Engine(c.Engine)
 	}
 	if c.FlushAll != nil {
 		for _, p := range cfg.each() {
@@ -201,6 +201,15 @@ func (s *server) leave() {
 // goodbye is how long it may take.
 const goodbye = 3 * time.Second
 
+// engine returns the engine of the configuration, or auto if it cannot be used here.
+func (s *server) engine() reactor.Engine {
+	if err := reactor.Usable(s.cfg.Engine); err != nil {
+		s.log.Warn("engine cannot be used, taking auto", "engine", s.cfg.Engine, "err", err)
+		return reactor.Auto
+	}
+	return s.cfg.Engine
+}
+
 // build makes the router.
 func (s *server) build() (err error) {
 	s.loops = s.cfg.Loops
@@ -211,7 +220,7 @@ func (s *server) build() (err error) {
 	runtime.GOMAXPROCS(s.loops + 1)
 	c := router.Config{
 		Loops:          s.loops,
-		Portable:       s.cfg.Engine == "portable",
+		Engine:         s.engine(),
 		Spare:          true, // as set above
 		Routes:         s.cfg.routes(s.cfg.Routes),
 		MaxClients:     s.cfg.MaxClients,
