@@ -3,6 +3,7 @@ package reactor
 import (
 	"net"
 	"syscall"
+	"time"
 
 	"cacherouter/reactor/uring"
 
@@ -45,6 +46,7 @@ type ringSocket struct {
 	done     bool // the peer has sent its last byte
 	touched  bool // in p.touched
 	closed   bool
+	retry    *Timer // see tryLater; nil if it was never needed
 }
 
 // open makes a descriptor a socket.
@@ -201,10 +203,32 @@ func (s *ringSocket) settle() {
 	s.conn.wrote(n, !whole)
 }
 
+// awaitWritable has the connection told when the socket takes bytes again. A poll is over at
+// once if the peer has sent its last byte: then the socket is tried again after a while.
 func (s *ringSocket) awaitWritable() {
-	if !s.watched {
+	switch {
+	case s.watched:
+	case s.conn.peerDone:
+		s.tryLater()
+	default:
 		s.watched = true
 		s.p.ring.Poll(s.fd, unix.POLLOUT, s.p.data(becomingWritable, s.seat))
+	}
+}
+
+// tryAgain is how long a socket is left alone that cannot be watched.
+const tryAgain = time.Millisecond
+
+func (s *ringSocket) tryLater() {
+	if s.retry == nil {
+		s.retry = &Timer{Func: func() { s.tell(event{writable: true}) }}
+	}
+	s.conn.loop.Set(s.retry, s.conn.loop.Now().Add(tryAgain))
+}
+
+func (s *ringSocket) tryNoMore() {
+	if s.retry != nil {
+		s.conn.loop.Stop(s.retry)
 	}
 }
 
@@ -231,6 +255,9 @@ func (s *ringSocket) completed(op operation, c uring.Completion) {
 	case becomingWritable:
 		s.watched = false
 		s.polled(c.Res)
+		if c.Res >= 0 && s.conn.blocked && s.length == 0 && !s.closed { // it was the peer's end
+			s.awaitWritable()
+		}
 	case ending:
 		s.watches = false
 		s.polled(c.Res)
@@ -311,13 +338,9 @@ func (s *ringSocket) stop() {
 		s.stopping = true
 		s.p.ring.CancelOne(s.p.data(receiving, s.seat), s.p.data(other, s.seat))
 	}
-	if !s.watches && !s.conn.hungUp {
+	if !s.watches && !s.conn.peerDone { // after that only a write can tell more
 		s.watches = true
-		events := uint32(unix.POLLRDHUP)
-		if s.conn.peerDone {
-			events = 0 // an error or a hang-up, that is
-		}
-		s.p.ring.Poll(s.fd, events, s.p.data(ending, s.seat))
+		s.p.ring.Poll(s.fd, unix.POLLRDHUP, s.p.data(ending, s.seat))
 	}
 }
 
@@ -326,6 +349,7 @@ func (s *ringSocket) stop() {
 func (s *ringSocket) close() {
 	s.closed = true
 	s.unpin()
+	s.tryNoMore()
 	s.forget()
 	ignored := s.p.data(other, s.seat)
 	if s.receives || s.watched || s.watches {
@@ -342,6 +366,7 @@ func (s *ringSocket) detach() (fd int, unread []byte, ok bool) {
 		return -1, nil, false // which reading will tell
 	}
 	s.closed = true
+	s.tryNoMore()
 	unread = make([]byte, s.left())
 	s.read(unread)
 	s.forget()
