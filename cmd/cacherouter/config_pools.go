@@ -131,8 +131,9 @@ func (c *config) validatePools() error {
 			return c.within(p, err)
 		}
 	}
-	if len(c.served()) > 1 && len(c.Routes) == 0 {
-		return badField(errors.New("there are several: want routes to them"), "pools")
+	doorless := slices.ContainsFunc(c.Listen, func(l listenerConfig) bool { return len(l.Routes) == 0 })
+	if len(c.served()) > 1 && len(c.Routes) == 0 && doorless {
+		return badField(errors.New("there are several: want routes to them, or by each listener"), "pools")
 	}
 	if err := c.checkRoutes(c.Routes, "routes"); err != nil {
 		return err

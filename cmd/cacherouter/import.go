@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 )
 
 type importCmd struct {
-	Pool string `help:"The pool to import, if the file has several." placeholder:"NAME"`
+	Pool string `help:"The one pool to import; all of the file if none is named." placeholder:"NAME"`
 	File string `arg:"" help:"Configuration of nutcracker (twemproxy), YAML." type:"path"`
 }
 
@@ -43,49 +44,55 @@ type twemproxyPool struct {
 
 // Run prints our configuration for another program's.
 func (c *importCmd) Run(s streams) error {
-	p, err := readTwemproxy(c.File, c.Pool)
+	pools, err := readTwemproxy(c.File, c.Pool)
 	if err != nil {
 		return err
 	}
-	text, err := p.ours(c.File)
-	if err != nil {
-		return fmt.Errorf("%s: pool %s: %w", c.File, p.name, err)
+	var b strings.Builder
+	if len(pools) == 1 {
+		err = pools[0].alone(&b, c.File)
+	} else {
+		err = together(&b, pools, c.File)
 	}
-	_, err = io.WriteString(s.out, text)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(s.out, b.String())
 	return err
 }
 
-// readTwemproxy reads one pool of a file.
-func readTwemproxy(file, name string) (*twemproxyPool, error) {
+// readTwemproxy reads the pools of a file, or the one that is named.
+func readTwemproxy(file, name string) ([]*twemproxyPool, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read configuration: %w", err)
 	}
-	var pools map[string]*twemproxyPool
+	var byName map[string]*twemproxyPool
 	dec := yaml.NewDecoder(strings.NewReader(string(b)))
 	dec.KnownFields(true)
-	if err := dec.Decode(&pools); err != nil && !errors.Is(err, io.EOF) {
+	if err := dec.Decode(&byName); err != nil && !errors.Is(err, io.EOF) {
 		return nil, inFile(file, err)
 	}
 	var names []string
-	for n, p := range pools {
-		if p != nil {
-			names = append(names, n)
-			p.name = n
+	var pools []*twemproxyPool
+	for _, n := range slices.Sorted(maps.Keys(byName)) {
+		p := byName[n]
+		if p == nil {
+			continue
+		}
+		p.name = n
+		names = append(names, n)
+		if name == "" || n == name {
+			pools = append(pools, p)
 		}
 	}
-	slices.Sort(names)
 	switch {
 	case len(names) == 0:
 		return nil, fmt.Errorf("%s: no pool in it", file)
-	case name == "" && len(names) == 1:
-		name = names[0]
-	case name == "":
-		return nil, fmt.Errorf("%s: several pools, choose one with --pool: %s", file, strings.Join(names, " "))
-	case !slices.Contains(names, name):
+	case len(pools) == 0:
 		return nil, fmt.Errorf("%s: no pool %s: it has %s", file, name, strings.Join(names, " "))
 	}
-	return pools[name], nil
+	return pools, nil
 }
 
 // server reads a server: host:port:weight and perhaps a name.
@@ -110,40 +117,89 @@ func (p *twemproxyPool) server(text string) (serverConfig, error) {
 	return s, s.check()
 }
 
-// ours returns the pool as our configuration, with a comment for what has no
-// counterpart.
-func (p *twemproxyPool) ours(file string) (string, error) {
+// alone writes a configuration of one pool, with a comment for what has no counterpart.
+func (p *twemproxyPool) alone(b *strings.Builder, file string) error {
 	distribution, err := p.check()
 	if err != nil {
-		return "", err
+		return fmt.Errorf("%s: pool %s: %w", file, p.name, err)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# From pool %s of %s. Keys stay where they are.\n", p.name, file)
-	listen := p.Listen
-	if strings.HasPrefix(listen, "/") {
-		path, mode, ok := strings.Cut(listen, " ")
-		listen = "unix:" + path
-		if ok {
-			fmt.Fprintf(&b, "# listen: permissions %s have no counterpart; use those of the folder.\n", strings.TrimSpace(mode))
+	fmt.Fprintf(b, "# From pool %s of %s. Keys stay where they are.\n", p.name, file)
+	if listen := p.listen(b, ""); listen != "" {
+		fmt.Fprintf(b, "listen: [%q]\n", listen)
+	}
+	if p.Clients != nil {
+		fmt.Fprintf(b, "max_clients: %d\n", *p.Clients)
+	}
+	p.foreign(b, "")
+	b.WriteString("pool:\n")
+	p.body(b, "  ", distribution)
+	return nil
+}
+
+// together writes a configuration of several pools, each with its own listener. Those of Redis are
+// left out.
+func together(b *strings.Builder, pools []*twemproxyPool, file string) error {
+	fmt.Fprintf(b, "# From %s. Keys stay where they are.\n", file)
+	var listeners, bodies strings.Builder
+	clients, bounded, taken := 0, true, 0
+	for _, p := range pools {
+		if p.Redis {
+			fmt.Fprintf(b, "# Pool %s is left out: this router speaks memcached only.\n", p.name)
+			continue
 		}
+		distribution, err := p.check()
+		if err != nil {
+			return fmt.Errorf("%s: pool %s: %w", file, p.name, err)
+		}
+		taken++
+		if listen := p.listen(b, "pool "+p.name+": "); listen != "" {
+			fmt.Fprintf(&listeners, "  - {address: %q, routes: [{pool: %q}]}\n", listen, p.name)
+		}
+		if p.Clients != nil {
+			clients += *p.Clients
+		} else {
+			bounded = false
+		}
+		fmt.Fprintf(&bodies, "  %q:\n", p.name)
+		p.foreign(&bodies, "    ")
+		p.body(&bodies, "    ", distribution)
 	}
-	if listen != "" {
-		fmt.Fprintf(&b, "listen: [%q]\n", listen)
+	if taken == 0 {
+		return fmt.Errorf("%s: no pool for memcached in it", file)
 	}
-	p.limits(&b)
-	fmt.Fprintf(&b, "pool:\n  distribution: %s\n", distribution)
+	if bounded {
+		fmt.Fprintf(b, "max_clients: %d # of all pools together\n", clients)
+	}
+	fmt.Fprintf(b, "listen:\n%spools:\n%s", &listeners, &bodies)
+	return nil
+}
+
+// listen returns our address for the pool's clients, empty if there is none.
+func (p *twemproxyPool) listen(b *strings.Builder, where string) string {
+	if !strings.HasPrefix(p.Listen, "/") {
+		return p.Listen
+	}
+	path, mode, ok := strings.Cut(p.Listen, " ")
+	if ok {
+		fmt.Fprintf(b, "# %slisten: permissions %s have no counterpart; use those of the folder.\n", where, strings.TrimSpace(mode))
+	}
+	return "unix:" + path
+}
+
+// body writes the fields of our pool.
+func (p *twemproxyPool) body(b *strings.Builder, indent, distribution string) {
+	fmt.Fprintf(b, "%sdistribution: %s\n", indent, distribution)
 	if p.Hash != "" {
-		fmt.Fprintf(&b, "  hash: %s\n", p.Hash)
+		fmt.Fprintf(b, "%shash: %s\n", indent, p.Hash)
 	}
 	if p.HashTag != "" {
-		fmt.Fprintf(&b, "  hash_tag: %q\n", p.HashTag)
+		fmt.Fprintf(b, "%shash_tag: %q\n", indent, p.HashTag)
 	}
-	p.timeouts(&b)
-	b.WriteString("  servers: # their order is part of the placement\n")
+	p.timeouts(b, indent)
+	fmt.Fprintf(b, "%sservers: # their order is part of the placement\n", indent)
 	for _, s := range p.serversImported {
-		fmt.Fprintf(&b, "    - %q\n", s.String()+"@"+strconv.Itoa(s.Weight))
+		fmt.Fprintf(b, "%s  - %q\n", indent, s.String()+"@"+strconv.Itoa(s.Weight))
 	}
-	return b.String(), nil
 }
 
 // check reads the servers and returns the name of our distribution; the pool must build.
@@ -169,11 +225,8 @@ func (p *twemproxyPool) check() (string, error) {
 	return distribution, err
 }
 
-// limits writes what concerns clients.
-func (p *twemproxyPool) limits(b *strings.Builder) {
-	if p.Clients != nil {
-		fmt.Fprintf(b, "max_clients: %d\n", *p.Clients)
-	}
+// foreign says what has no counterpart.
+func (p *twemproxyPool) foreign(b *strings.Builder, indent string) {
 	for _, o := range []struct {
 		set  bool
 		name string
@@ -184,23 +237,23 @@ func (p *twemproxyPool) limits(b *strings.Builder) {
 		{p.ReusePort != nil, "reuseport", "one process uses all processors"},
 		{p.Preconnect != nil, "preconnect", "servers are connected to at start"},
 		{p.ServerConns != nil, "server_connections", "each event loop has one connection to each server, and one for big values, and keeps requests on one key in order"},
-		{p.AutoEject, "auto_eject_hosts", "a server that fails keeps its keys, and its requests fail at once until it is back"},
+		{p.AutoEject, "auto_eject_hosts", "a server that is gone is failed over when the routers agree on that, and its keys move if it stays away; see membership.md"},
 		{p.RetryTimeout != nil, "server_retry_timeout", "reconnecting is tried from 50 ms up to every 2 s"},
-		{p.FailureLimit != nil, "server_failure_limit", "a server is down while it takes no connection"},
+		{p.FailureLimit != nil, "server_failure_limit", "three failures in a row, or probes, take a server out; see membership.health"},
 		{p.RedisAuth != nil, "redis_auth", "this router speaks memcached only"},
 		{p.RedisDB != nil, "redis_db", "this router speaks memcached only"},
 	} {
 		if o.set {
-			fmt.Fprintf(b, "# %s has no counterpart: %s.\n", o.name, o.why)
+			fmt.Fprintf(b, "%s# %s has no counterpart: %s.\n", indent, o.name, o.why)
 		}
 	}
 }
 
 // timeouts writes what concerns servers.
-func (p *twemproxyPool) timeouts(b *strings.Builder) {
+func (p *twemproxyPool) timeouts(b *strings.Builder, indent string) {
 	if p.Timeout == nil {
-		b.WriteString("  # timeout: there was none; requests are now given up after the default of 1s.\n")
+		fmt.Fprintf(b, "%s# timeout: there was none; requests are now given up after the default of 1s.\n", indent)
 		return
 	}
-	fmt.Fprintf(b, "  timeout: %dms\n  connect_timeout: %dms\n", *p.Timeout, *p.Timeout)
+	fmt.Fprintf(b, "%stimeout: %dms\n%sconnect_timeout: %dms\n", indent, *p.Timeout, indent, *p.Timeout)
 }

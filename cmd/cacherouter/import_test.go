@@ -53,6 +53,27 @@ func TestImportNutcracker(t *testing.T) {
 	}
 }
 
+// All pools of a file become pools of ours, each behind its own listener; those of Redis do not.
+func TestImportPools(t *testing.T) {
+	redis := "gamma:\n  redis: true\n  servers: [127.0.0.1:6379:1]\n"
+	status, out, errs := command("import", writeConfig(t, nutcrackerYML+redis))
+	if status != 0 || !strings.Contains(out, "gamma is left out") {
+		t.Fatalf("%s%s", out, errs)
+	}
+	c, err := loadConfig(writeConfig(t, out))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, out)
+	}
+	if len(c.Pools) != 2 || c.Pools["alpha"].HashTag != "{}" || c.Pools["beta"].Distribution != "twemproxy-modula" || c.MaxClients != 0 {
+		t.Errorf("got %+v", c.Pools)
+	}
+	for i, want := range []struct{ address, pool string }{{"127.0.0.1:22121", "alpha"}, {"unix:/var/run/nutcracker.sock", "beta"}} {
+		if l := c.Listen[i]; l.Address != want.address || len(l.Routes) != 1 || l.Routes[0].Pool != want.pool {
+			t.Errorf("listener %d: %+v", i, l)
+		}
+	}
+}
+
 func TestImportRefuses(t *testing.T) {
 	f := func(text, want string, args ...string) {
 		t.Helper()
@@ -61,9 +82,9 @@ func TestImportRefuses(t *testing.T) {
 			t.Errorf("%q: status %d, %q", text, status, errs)
 		}
 	}
-	f(nutcrackerYML, "alpha beta")
 	f(nutcrackerYML, "no pool gamma", "--pool=gamma")
 	f("", "no pool")
+	f("a:\n  redis: true\nb:\n  redis: true\n", "no pool for memcached")
 	f("a:\n  redis: true\n  servers: [h:1:1]\n", "memcached only")
 	f("a:\n  distribution: random\n  servers: [h:1:1]\n", "random")
 	f("a:\n  hash: nosuch\n  servers: [h:1:1]\n", "nosuch")
