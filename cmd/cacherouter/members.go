@@ -182,7 +182,7 @@ func (m *members) reload(ctx context.Context, p *poolConfig, r *router.Pool) {
 	m.cluster.SetParameters(p.parameters())
 	m.rotate()
 	if (m.sources.static == nil) != (len(p.Servers) == 0) {
-		m.log.Warn("to begin or to end with a list of servers in the configuration takes a restart")
+		m.log.Warn("to begin or to end with a list of servers in the configuration takes an upgrade, by SIGUSR2")
 	} else if m.sources.static != nil {
 		m.sources.static.set(p.all())
 		m.await(ctx, p.all())

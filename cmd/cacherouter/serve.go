@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -374,32 +373,4 @@ func (s *server) drain(ctx context.Context, signals <-chan os.Signal) {
 	}
 	s.leave()
 	s.closeAdmin()
-}
-
-// reload takes over the servers and the distribution of the file, and opens the log of
-// requests anew. A bad file changes nothing.
-func (s *server) reload(ctx context.Context) error {
-	s.reloading.Lock()
-	defer s.reloading.Unlock()
-	s.records.reopen(s.log)
-	cfg, err := s.load()
-	if err != nil {
-		s.log.Error("reload refused", "err", err)
-		return err
-	}
-	if !slices.EqualFunc(s.cfg.served(), cfg.served(), func(a, b *poolConfig) bool { return a.name == b.name }) {
-		err := errors.New("pools: to begin or to end a pool takes a restart")
-		s.log.Error("reload refused", "err", err)
-		return err
-	}
-	if !slices.EqualFunc(s.cfg.Routes, cfg.Routes, func(a, b routeConfig) bool { a.line = b.line; return a == b }) {
-		s.log.Warn("routes have changed, which takes a restart")
-	}
-	for i, p := range cfg.served() {
-		if err := s.pools[i].reload(ctx, p); err != nil {
-			s.log.Error("reload refused", "err", err)
-			return err
-		}
-	}
-	return nil
 }
