@@ -88,6 +88,7 @@ var ours = []struct {
 	{"deploy", "", "examples are tested as their users have them"},
 	{"e2e", "", "the suites see the program from outside"},
 	{"internal/memcachedtest", "", "real servers are started, not imitated"},
+	{"internal/built", "", "how a binary is built has nothing to do with what it does"},
 	{"internal/history", "", "a judge must not know the accused"},
 	{"internal/netlab", "internal/memcachedtest", "a network does not know what talks over it; only what is missing is said in one way"},
 	{"internal/conformance", "internal/memcachedtest", "one suite judges router and memcached alike, and reaches both as test servers are reached"},

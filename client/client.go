@@ -139,11 +139,7 @@ func (c *Client) CompareAndSwap(ctx context.Context, it Item) error {
 
 func (c *Client) store(ctx context.Context, it Item, mode string) error {
 	flags := fmt.Sprintf("T%d F%d %s", seconds(it.TTL), it.Flags, mode)
-	r, err := c.do(ctx, it.Key, "ms", it.bytes(), flags)
-	if err != nil {
-		return err
-	}
-	return r.done()
+	return c.change(ctx, it.Key, "ms", it.bytes(), flags)
 }
 
 // bytes returns the value, which is not nil.
@@ -156,20 +152,12 @@ func (it *Item) bytes() []byte {
 
 // Delete removes an item, or returns ErrMiss.
 func (c *Client) Delete(ctx context.Context, key string) error {
-	r, err := c.do(ctx, key, "md", nil, "")
-	if err != nil {
-		return err
-	}
-	return r.done()
+	return c.change(ctx, key, "md", nil, "")
 }
 
 // Touch sets how long an item lives from now on, or returns ErrMiss.
 func (c *Client) Touch(ctx context.Context, key string, ttl time.Duration) error {
-	r, err := c.do(ctx, key, "mg", nil, fmt.Sprintf("T%d", seconds(ttl)))
-	if err != nil {
-		return err
-	}
-	return r.done()
+	return c.change(ctx, key, "mg", nil, fmt.Sprintf("T%d", seconds(ttl)))
 }
 
 // Add64 adds to the number that an item is, in decimal, and returns the sum; with a negative
@@ -194,6 +182,15 @@ func seconds(ttl time.Duration) int64 {
 		s += time.Now().Unix()
 	}
 	return s
+}
+
+// change does what has no answer but that it was done.
+func (c *Client) change(ctx context.Context, key, verb string, value []byte, flags string) error {
+	r, err := c.do(ctx, key, verb, value, flags)
+	if err != nil {
+		return err
+	}
+	return r.done()
 }
 
 // do sends a request and waits for the reply.

@@ -29,10 +29,9 @@ type line struct {
 
 // call is an operation that is under way.
 type call struct {
-	got  chan struct{} // closed when reply and err are there
-	r    reply
-	err  error
-	line *line
+	got chan struct{} // closed when reply and err are there
+	r   reply
+	err error
 }
 
 func newLine(r *router.Router, loop, inFlight int) *line {
@@ -50,7 +49,7 @@ func (l *line) send(ctx context.Context, key, verb string, value []byte, flags s
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	c := &call{got: make(chan struct{}), line: l}
+	c := &call{got: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {

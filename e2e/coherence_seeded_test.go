@@ -1,14 +1,14 @@
 package e2e
 
 import (
-	"sync"
 	"testing"
 
+	"cacherouter/internal/built"
 	"cacherouter/internal/history"
 )
 
 // seededBinary builds a router that does not clean copies: see router/seeded_on.go.
-var seededBinary = sync.OnceValues(func() (string, error) { return build("cacherouter-seeded", "-tags", "seededbug") })
+var seededBinary = built.Router("cacherouter-seeded", "-tags", "seededbug")
 
 // seededOps is by how many operations the bug must have been found. Some thousand do.
 const seededOps = 100_000

@@ -17,42 +17,20 @@ import (
 	"testing"
 	"time"
 
+	"cacherouter/internal/built"
 	"cacherouter/internal/memcachedtest"
 )
 
 // patience bounds waits for what must happen; it is long because machines may be slow and busy.
 const patience = 30 * time.Second
 
-// binDir holds the binaries of this run.
-var binDir string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "cacherouter-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cannot make a folder for the binaries:", err)
-		os.Exit(1)
-	}
-	binDir = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(built.Main(m)) }
 
 // raceBinary and plainBinary build the router on first use, with and without the race detector.
 var (
-	raceBinary  = sync.OnceValues(func() (string, error) { return build("cacherouter-race", "-race") })
-	plainBinary = sync.OnceValues(func() (string, error) { return build("cacherouter") })
+	raceBinary  = built.Router("cacherouter-race", "-race")
+	plainBinary = built.Router("cacherouter")
 )
-
-func build(name string, flags ...string) (string, error) {
-	path := filepath.Join(binDir, name)
-	args := append([]string{"build", "-buildvcs=false", "-o", path}, flags...)
-	out, err := exec.Command("go", append(args, "cacherouter/cmd/cacherouter")...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("cannot build the router: %w\n%s", err, out)
-	}
-	return path, nil
-}
 
 // router is one running router process.
 type router struct {

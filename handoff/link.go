@@ -3,6 +3,7 @@
 package handoff
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -140,18 +141,14 @@ func (l *Link) receivePacket() (h head, part []byte, file *os.File, err error) {
 	if n == 0 {
 		return h, nil, file, io.EOF
 	}
-	b := l.packet[:n]
-	end := 0
-	for end < n && b[end] != '\n' {
-		end++
-	}
-	if end == n {
+	first, part, ok := bytes.Cut(l.packet[:n], []byte{'\n'})
+	if !ok {
 		return h, nil, file, errors.New("the other process sent a packet without a head")
 	}
-	if err := json.Unmarshal(b[:end], &h); err != nil {
+	if err := json.Unmarshal(first, &h); err != nil {
 		return h, nil, file, fmt.Errorf("the other process sent a bad head: %w", err)
 	}
-	return h, b[end+1:], file, nil
+	return h, part, file, nil
 }
 
 // fileOf returns the descriptor that came with a packet, nil if none did.

@@ -213,13 +213,18 @@ func (c *Conn) fail(err error) {
 	c.closed = true
 	c.sock.close()
 	c.loop.buffers.give(c.in)
+	c.part()
+	c.handler.Closed(err)
+}
+
+// part takes a closed connection off its loop.
+func (c *Conn) part() {
 	c.loop.buffers.give(c.out)
 	c.in, c.out, c.sent = nil, nil, 0
 	delete(c.loop.conns, c)
 	if c.accepted {
 		c.loop.load.Add(-1)
 	}
-	c.handler.Closed(err)
 }
 
 func (c *Conn) queue() {

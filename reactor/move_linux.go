@@ -30,12 +30,7 @@ func (c *Conn) Detach() (f *os.File, rest []byte, ok bool) {
 	}
 	c.closed = true
 	rest = append(c.in, unread...)
-	c.loop.buffers.give(c.out)
-	c.in, c.out, c.sent = nil, nil, 0
-	delete(c.loop.conns, c)
-	if c.accepted {
-		c.loop.load.Add(-1)
-	}
+	c.part()
 	return os.NewFile(uintptr(fd), "connection"), rest, true
 }
 

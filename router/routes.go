@@ -112,20 +112,26 @@ func (s Split) find(pools []*Pool) (pool int, below uint64, err error) {
 	if pool < 0 || !(s.Share >= 0 && s.Share <= 1) {
 		return 0, 0, fmt.Errorf("no pool %q, or a share of %v", s.Pool, s.Share)
 	}
-	return pool, uint64(s.Share * (1 << 32)), nil
+	return pool, s.below(), nil
 }
+
+// below bounds the hashes of the keys that are the share.
+func (s Split) below() uint64 { return uint64(s.Share * (1 << 32)) }
+
+// Has reports whether a key is in the share.
+func (s Split) Has(key []byte) bool { return splitHash(key) < s.below() }
 
 // poolOf returns the pool of a key.
 func (r *route) poolOf(key []byte) int {
-	if r.below > 0 && SplitHash(key) < r.below {
+	if r.below > 0 && splitHash(key) < r.below {
 		return r.other
 	}
 	return r.pool
 }
 
-// SplitHash is the hash, of 32 bits, by which routes are split. It must have nothing in common
+// splitHash is the hash, of 32 bits, by which routes are split. It must have nothing in common
 // with what places keys within their pools: those of a split would not be spread evenly.
-func SplitHash(key []byte) uint64 {
+func splitHash(key []byte) uint64 {
 	h := xxhash.Sum64(key)
 	h ^= h >> 29
 	h *= 0xbf58476d1ce4e5b9

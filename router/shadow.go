@@ -22,7 +22,7 @@ func (q *request) leaveShadow(raw []byte) {
 // shadowed returns the worker of the pool that is to see a request on a key, as servers know
 // it, nil if none is.
 func (s *session) shadowed(r *route, key []byte) *worker {
-	if r == nil || r.shadeBelow == 0 || SplitHash(key) >= r.shadeBelow {
+	if r == nil || r.shadeBelow == 0 || splitHash(key) >= r.shadeBelow {
 		return nil
 	}
 	w := s.front.workers[r.shade]

@@ -14,8 +14,6 @@ import (
 	"cacherouter/rendezvous"
 	"cacherouter/ring"
 	"cacherouter/router"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // table is a router's table with what only the command needs of it.
@@ -26,14 +24,6 @@ type table struct {
 	exact  bool        // Spans is the placement itself, not samples of it
 	// lacks is how many copies of each item there should be more than there are servers.
 	lacks int
-}
-
-// HashOf returns the hash of a key that Picker takes.
-func (t *table) HashOf(key []byte) uint64 {
-	if t.Hash == nil {
-		return xxhash.Sum64(key)
-	}
-	return t.Hash(key)
 }
 
 // digest returns the table's fingerprint, the same on every machine.

@@ -197,16 +197,7 @@ func TestZonesTakeTurns(t *testing.T) {
 func TestBadPartsSayWhereAndWhat(t *testing.T) {
 	f := func(text string, want ...string) {
 		t.Helper()
-		_, err := loadConfig(writeConfig(t, text))
-		if err == nil {
-			t.Errorf("%q: no error", text)
-			return
-		}
-		for _, w := range want {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%q: %q does not say %q", text, err, w)
-			}
-		}
+		refuses(t, text, want...)
 	}
 	const two = "pools:\n  a:\n    servers: [x=h:1]\n    %s\n  b:\n    servers: [y=h:2]\n    %s\nroutes: [{pool: a}]\n"
 	pair := func(a, b string) string { return fmt.Sprintf(two, a, b) }

@@ -71,16 +71,7 @@ func TestBadMembershipSaysWhereAndWhat(t *testing.T) {
 	}
 	f := func(text string, want ...string) {
 		t.Helper()
-		_, err := loadConfig(writeConfig(t, text))
-		if err == nil {
-			t.Errorf("%q: no error", text)
-			return
-		}
-		for _, w := range want {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%q: %q does not say %q", text, err, w)
-			}
-		}
+		refuses(t, text, want...)
 	}
 	f(head+"gossip:\n  join: [h:1]\n", "line 4", "join", "bind")
 	f(head+"gossip:\n  bind: here\n", "line 4", "bind", "here")

@@ -73,17 +73,7 @@ func TestShortFormOfPools(t *testing.T) {
 func TestBadPoolsSayWhereAndWhat(t *testing.T) {
 	f := func(text string, want ...string) {
 		t.Helper()
-		file := writeConfig(t, text)
-		_, err := loadConfig(file)
-		if err == nil {
-			t.Errorf("%q: no error", text)
-			return
-		}
-		for _, w := range append(want, file) {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%q: %q does not say %q", text, err, w)
-			}
-		}
+		refuses(t, text, want...)
 	}
 	f(twoPools, "line 1", "pools: there are several: want routes")
 	f(twoPools+"routes:\n  - {pool: users}\n  - {prefix: x, pool: nowhere}\n", "line 11", "routes", `"x"`, "no pool nowhere", "pages users")

@@ -107,7 +107,7 @@ func (r *routeConfig) says() string {
 
 // splits returns the other pool if a key goes there, else nothing.
 func (r *routeConfig) splits(key string) string {
-	if float64(router.SplitHash([]byte(key))) < r.Split.Percent/100*(1<<32) {
+	if r.Split.asRouted().Has([]byte(key)) {
 		return r.Split.Pool
 	}
 	return ""

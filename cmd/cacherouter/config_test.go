@@ -76,21 +76,27 @@ pool:
 	}
 }
 
+// refuses checks that a configuration is an error that names the file, and says all that is wanted.
+func refuses(t *testing.T, text string, want ...string) {
+	t.Helper()
+	file := writeConfig(t, text)
+	_, err := loadConfig(file)
+	if err == nil {
+		t.Errorf("%q: no error", text)
+		return
+	}
+	for _, w := range append(want, file) {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q: %q does not say %q", text, err, w)
+		}
+	}
+}
+
 func TestBadConfigSaysWhereAndWhat(t *testing.T) {
 	const head = "pool:\n  servers: [h:1, h:2]\n"
 	f := func(text string, want ...string) {
 		t.Helper()
-		file := writeConfig(t, text)
-		_, err := loadConfig(file)
-		if err == nil {
-			t.Errorf("%q: no error", text)
-			return
-		}
-		for _, w := range append(want, file) {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%q: %q does not say %q", text, err, w)
-			}
-		}
+		refuses(t, text, want...)
 	}
 	f("", "want at least one server", "servers")
 	f(head+"nonsense: 1\n", "line 3", "nonsense")
@@ -168,7 +174,7 @@ func TestDistributionsBuild(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got := tab.Picker.Pick(nil, tab.HashOf([]byte("user:1")), 1); len(got) != 1 || got[0] > 2 {
+		if got := tab.Picker.Pick(nil, tab.KeyHash([]byte("user:1")), 1); len(got) != 1 || got[0] > 2 {
 			t.Errorf("%s: picked %v", name, got)
 		}
 	}

@@ -10,14 +10,13 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"cacherouter/internal/built"
 	"cacherouter/internal/conformance"
 
 	"github.com/bradfitz/gomemcache/memcache"
@@ -26,30 +25,10 @@ import (
 // devPatience bounds waits for the process; it is long because machines may be busy.
 const devPatience = 30 * time.Second
 
-// binDir holds the binary of this run.
-var binDir string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "cacherouter-cmd-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cannot make a folder for the binary:", err)
-		os.Exit(1)
-	}
-	binDir = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(built.Main(m)) }
 
 // builtBinary builds the command, once.
-var builtBinary = sync.OnceValues(func() (string, error) {
-	binary := filepath.Join(binDir, "cacherouter")
-	out, err := exec.Command("go", "build", "-race", "-buildvcs=false", "-o", binary, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("cannot build: %w\n%s", err, out)
-	}
-	return binary, nil
-})
+var builtBinary = built.Router("cacherouter", "-race")
 
 // startDev runs the command's dev. It returns when the banner is complete,
 // with the banner and a function that interrupts the process and returns its end.

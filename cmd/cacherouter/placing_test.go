@@ -107,7 +107,7 @@ func TestOtherPlacementsUseTheTablesIndexes(t *testing.T) {
 			{tab.After, alone(s.After)},
 		} {
 			for i := range 200 {
-				hash := tab.HashOf(fmt.Appendf(nil, "key%d", i))
+				hash := tab.KeyHash(fmt.Appendf(nil, "key%d", i))
 				got := tab.Servers[c.picker.Pick(nil, hash, 1)[0]].Name
 				if want := c.alone.Servers[c.alone.Picker.Pick(nil, hash, 1)[0]].Name; got != want {
 					t.Fatalf("%s: key%d lives on %s, want %s", d, i, got, want)
@@ -200,7 +200,7 @@ func TestShares(t *testing.T) {
 		const samples = 1 << 14
 		for i := range uint64(samples) {
 			key := fmt.Appendf(nil, "key-%d", i)
-			seen[tab.Picker.Pick(nil, tab.HashOf(key), 1)[0]] += 1.0 / samples
+			seen[tab.Picker.Pick(nil, tab.KeyHash(key), 1)[0]] += 1.0 / samples
 		}
 		for i, s := range got {
 			if sum += s; own && math.Abs(s-seen[i]) > 0.02 {

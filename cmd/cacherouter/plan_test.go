@@ -53,8 +53,8 @@ func TestPlanAgreesWithWhere(t *testing.T) {
 		moved := 0
 		for i := range keys {
 			key := []byte(fmt.Sprintf("G%d", 1_000_000+i))
-			a := tables[0].Picker.Pick(nil, tables[0].HashOf(key), 1)[0]
-			b := tables[1].Picker.Pick(nil, tables[1].HashOf(key), 1)[0]
+			a := tables[0].Picker.Pick(nil, tables[0].KeyHash(key), 1)[0]
+			b := tables[1].Picker.Pick(nil, tables[1].KeyHash(key), 1)[0]
 			if a != b {
 				moved++
 			}

@@ -97,7 +97,7 @@ type server struct {
 	ready   func(listening) // may be nil
 	program string          // that may take this process's place; empty if none may
 	sockets handoff.Sockets
-	before  *predecessor // nil if this process takes nobody's place
+	before  *handoff.Link // to the process whose place this one takes; nil if there is none
 
 	reloading sync.Mutex // held by a reload, as a signal and a request may ask at once
 }

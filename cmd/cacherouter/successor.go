@@ -209,9 +209,6 @@ func tell(link *handoff.Link, kind string, head any, body []byte, f *os.File) er
 	return link.Send(handoff.Message{Kind: kind, Head: b, Body: body, File: f})
 }
 
-// predecessor is the process whose place this one takes; nil if there is none.
-type predecessor struct{ link *handoff.Link }
-
 // succession takes over what there is to take over: sockets of a process that started this one, or
 // of systemd.
 func (s *server) succession() (err error) {
@@ -234,7 +231,7 @@ func (s *server) succession() (err error) {
 				return errors.Join(fmt.Errorf("cannot take over from the old process: %w", err), link.Close())
 			}
 		case saysBegin:
-			s.before = &predecessor{link}
+			s.before = link
 			return nil
 		}
 	}
@@ -243,14 +240,13 @@ func (s *server) succession() (err error) {
 // release asks the old process to leave the other routers, if there are any, and returns when it
 // has.
 func (s *server) release() error {
-	p := s.before
-	if p == nil || s.cfg.Gossip.Bind == "" {
+	if s.before == nil || s.cfg.Gossip.Bind == "" {
 		return nil
 	}
-	if err := p.link.Send(handoff.Message{Kind: saysPause}); err != nil {
+	if err := s.before.Send(handoff.Message{Kind: saysPause}); err != nil {
 		return err
 	}
-	if m, err := p.link.Receive(); err != nil || m.Kind != saysPaused {
+	if m, err := s.before.Receive(); err != nil || m.Kind != saysPaused {
 		return fmt.Errorf("the old process has not left the other routers: %q, %w", m.Kind, err)
 	}
 	return nil
@@ -259,7 +255,7 @@ func (s *server) release() error {
 // adopt says that this process is ready, and serves the clients of the old one until it has given
 // them all.
 func (s *server) adopt() {
-	link := s.before.link
+	link := s.before
 	defer link.Close()
 	if err := link.Send(handoff.Message{Kind: saysReady}); err != nil {
 		s.log.Warn("the old process is gone", "err", err)

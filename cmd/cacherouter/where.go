@@ -262,7 +262,7 @@ func (k *whereKey) line(several bool) string {
 }
 
 func (t *table) where(key string, servers []serverConfig) whereKey {
-	k := whereKey{Key: key, Hash: t.HashOf([]byte(key))}
+	k := whereKey{Key: key, Hash: t.KeyHash([]byte(key))}
 	for _, i := range t.Picker.Pick(nil, k.Hash, maxCandidates) {
 		k.Servers = append(k.Servers, servers[i].String())
 	}

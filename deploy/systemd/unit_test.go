@@ -1,16 +1,15 @@
 package systemd
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"cacherouter/internal/built"
 	"cacherouter/internal/memcachedtest"
 
 	"go.yaml.in/yaml/v3"
@@ -18,33 +17,13 @@ import (
 
 const installed = "/usr/local/bin/cacherouter"
 
-var binDir string
+func TestMain(m *testing.M) { os.Exit(built.Main(m)) }
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "cacherouter-systemd-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cannot make a folder for the binary:", err)
-		os.Exit(1)
-	}
-	binDir = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-// built builds the router, once.
-var built = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(binDir, "cacherouter")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "cacherouter/cmd/cacherouter").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("cannot build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+var build = built.Router("cacherouter")
 
 func binary(t *testing.T) string {
 	t.Helper()
-	path, err := built()
+	path, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}

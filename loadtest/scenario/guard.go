@@ -49,14 +49,29 @@ func (g guard) bound(all int) int {
 type guarded struct {
 	guard guard
 	fleet *fleet.Fleet
+	gated
+	plan traffic.Plan
+}
+
+// gated is gates before servers.
+type gated struct {
 	road  *toll.Road
 	gates []*toll.Gate
-	plan  traffic.Plan
+}
+
+// front opens one more, before a server, and returns its address.
+func (g *gated) front(server string) (string, error) {
+	gate, err := g.road.Open(server)
+	if err != nil {
+		return "", err
+	}
+	g.gates = append(g.gates, gate)
+	return gate.Addr, nil
 }
 
 // guarded starts a fleet that holds all keys.
 func (s *stage) guarded(g guard, work toil) (f *guarded, err error) {
-	f = &guarded{guard: g, road: toll.NewRoad(toll.Config{Places: slowPlaces, Service: work.service, Kind: kindOf})}
+	f = &guarded{guard: g, gated: gated{road: toll.NewRoad(toll.Config{Places: slowPlaces, Service: work.service, Kind: kindOf})}}
 	f.fleet, err = s.fleet(fleet.Config{Servers: slowServers, Routers: g.routers, Static: true, Timeout: work.timeout, Pool: g.pool, Front: f.front})
 	if err == nil {
 		err = f.fill(s.ctx, work)
@@ -66,15 +81,6 @@ func (s *stage) guarded(g guard, work toil) (f *guarded, err error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-func (f *guarded) front(server string) (string, error) {
-	g, err := f.road.Open(server)
-	if err != nil {
-		return "", err
-	}
-	f.gates = append(f.gates, g)
-	return g.Addr, nil
 }
 
 func (f *guarded) close() {

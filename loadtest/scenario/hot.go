@@ -145,23 +145,15 @@ const (
 
 // tolled measures one remedy, few writes, on a new fleet of servers that have a limit.
 func (s *stage) tolled(r remedy, d time.Duration) (sp spread, err error) {
-	road := toll.NewRoad(toll.Config{Places: tolledPlaces, Service: time.Microsecond})
-	defer road.Close()
-	var gates []*toll.Gate
-	f, err := s.cold(r, func(server string) (string, error) {
-		g, err := road.Open(server)
-		if err != nil {
-			return "", err
-		}
-		gates = append(gates, g)
-		return g.Addr, nil
-	})
+	g := gated{road: toll.NewRoad(toll.Config{Places: tolledPlaces, Service: time.Microsecond})}
+	defer g.road.Close()
+	f, err := s.cold(r, g.front)
 	if err != nil {
 		return sp, err
 	}
 	defer f.Stop()
-	for _, g := range gates {
-		g.Take(tolledService)
+	for _, gate := range g.gates {
+		gate.Take(tolledService)
 	}
 	s.note("measure %s before servers of %d requests/s", r.name, tolledRate)
 	return s.spread(f, fewWrites, d)

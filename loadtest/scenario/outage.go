@@ -37,6 +37,17 @@ func (o *outage) add(a *traffic.Account, fault time.Time) {
 	o.writes.add(a.Failures(true, fault), fault)
 }
 
+// unharmed judges what clients must not notice, from begin until now: that no request failed, and
+// that hits were what they were before, but for one in twenty.
+func (s *stage) unharmed(what string, a *traffic.Account, begin time.Time, hits float64) {
+	var o outage
+	o.add(a, begin)
+	s.row(what+"failed reads", "%s", &o.reads)
+	s.row(what+"failed writes", "%s", &o.writes)
+	s.atMost(what+"failed requests", o.reads.failed+o.writes.failed, 0)
+	s.ratioAtLeast(what+"worst second's hits, to before", a.WorstHitRatio(begin, time.Now(), time.Second)/hits, 0.95)
+}
+
 func (s *span) add(failures []traffic.Failure, fault time.Time) {
 	at := map[int]int{}
 	if s.kinds == nil {

@@ -33,12 +33,7 @@ func reload(s *stage) error {
 			return err
 		}
 		s.yes("each right configuration was taken over, by each router", atEach(f, "reloaded", begin) == times+2)
-		var o outage
-		o.add(r.Account(), begin)
-		s.row("failed reads", "%s", &o.reads)
-		s.row("failed writes", "%s", &o.writes)
-		s.atMost("failed requests", o.reads.failed+o.writes.failed, 0)
-		s.ratioAtLeast("worst second's hits, to before", r.Account().WorstHitRatio(begin, time.Now(), time.Second)/steady, 0.95)
+		s.unharmed("", r.Account(), begin, steady)
 		return nil
 	})
 }

@@ -137,11 +137,6 @@ func (s *stage) restartDrained(f *fleet.Fleet, r *traffic.Running) error {
 			return err
 		}
 	}
-	var o outage
-	o.add(r.Account(), begin)
-	s.row("drained: failed reads", "%s", &o.reads)
-	s.row("drained: failed writes", "%s", &o.writes)
-	s.atMost("drained: failed requests", o.reads.failed+o.writes.failed, 0)
-	s.ratioAtLeast("drained: worst second's hits, to before", r.Account().WorstHitRatio(begin, time.Now(), time.Second)/steady, 0.95)
+	s.unharmed("drained: ", r.Account(), begin, steady)
 	return nil
 }
