@@ -92,7 +92,7 @@ func utilization(before, after *Snapshot, cpus int) (used float64, lacking strin
 	case cpus <= 0:
 		lacks = append(lacks, "no threads")
 	default:
-		used = busy / float64((after.At - before.At).Microseconds()) / float64(cpus)
+		used = busy / 1e6 / (after.At - before.At).Seconds() / float64(cpus)
 	}
 	if c, limit := after.Connections, after.MaxConnections; c.Known && limit.Known && limit.N > after.Reserved.N {
 		used = max(used, float64(c.N)/float64(limit.N-after.Reserved.N))
