@@ -154,7 +154,7 @@ func TestTLSToServers(t *testing.T) {
 	secure := memcachedtest.Start(t, "-Z", "-o", opts)
 	f := func(authority *certtest.Authority, name, want string) {
 		t.Helper()
-		r := startConfigured(t, []string{secure.Addr()}, fmt.Sprintf("tls: {ca: %s, server_name: %s}", authority.File, name))
+		r := startUnwatched(t, []string{secure.Addr()}, fmt.Sprintf("tls: {ca: %s, server_name: %s}", authority.File, name))
 		nc := dialPlain(t, r.addr)
 		say(t, nc, "set a 0 0 1\r\nA\r\n", want)
 	}
