@@ -39,8 +39,8 @@ type Config struct {
 	// ?pool=NAME. Who does not is shown the figures of all together, and of servers, keys and
 	// placement those of one, for which Pool, Membership, HotKeys and Placing stand.
 	Pools []Pool
-	// RouteOf tells the route of a key; nil means that nobody knows.
-	RouteOf func(key string) PoolRoute
+	// Target tells where a key goes; nil means that nobody knows.
+	Target func(key string) router.Target
 	// Loops is how many event loops it has; 0 if that is not to be shown.
 	Loops int
 	// Membership is asked about servers and routers that come and go; nil where they do not.

@@ -20,10 +20,6 @@ type Pool struct {
 	Placing    func() *Placing
 }
 
-// PoolRoute is the pool of a key, empty if it has none, the prefix that says so, and what
-// servers call the key.
-type PoolRoute struct{ Pool, Prefix, Known string }
-
 // addPools makes what shows each of several pools: a server like this one, to which requests
 // for the pool are given.
 func (s *Server) addPools() {
@@ -42,9 +38,9 @@ func (s *Server) byPool(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.URL.Query().Get("pool")
 		of := s.pools[name]
-		if name == "" && s.cfg.RouteOf != nil && r.URL.Path == "/api/v1/where" {
+		if name == "" && s.cfg.Target != nil && r.URL.Path == "/api/v1/where" {
 			if key, err := keyOf(r.URL.RawQuery); err == nil {
-				of = s.pools[s.cfg.RouteOf(key).Pool]
+				of = s.pools[s.cfg.Target(key).Pool]
 			}
 		}
 		change := r.URL.Path == "/api/v1/drain" || r.URL.Path == "/api/v1/undrain"

@@ -106,10 +106,10 @@ func keyOf(query string) (string, error) {
 // whereIs says where a key is.
 func (s *Server) whereIs(key string) Where {
 	t := s.cfg.Router.Table()
-	own, route := key, PoolRoute{}
-	if s.cfg.RouteOf != nil {
-		if r := s.cfg.RouteOf(key); r.Pool != "" && (s.cfg.Pool == "" || r.Pool == s.cfg.Pool) {
-			key, route = r.Known, r
+	own, target := key, router.Target{}
+	if s.cfg.Target != nil {
+		if t := s.cfg.Target(key); t.Pool != "" && (s.cfg.Pool == "" || t.Pool == s.cfg.Pool) {
+			key, target = t.Known, t
 		}
 	}
 	hash := t.KeyHash([]byte(key))
@@ -129,7 +129,7 @@ func (s *Server) whereIs(key string) Where {
 	if t.After != nil {
 		out.After = other(t, t.After, hash, out.Home)
 	}
-	out.Route = route.Prefix
+	out.Route = target.Prefix
 	if key != own {
 		out.Why = append(out.Why, fmt.Sprintf("Servers know it as %s.", printable(key)))
 	}

@@ -10,11 +10,11 @@ import (
 // routesTo makes routes of prefixes, each to a pool of its own, and one for the rest.
 func routesTo(t testing.TB, prefixes ...string) *routes {
 	t.Helper()
-	var pools []*Pool
+	var pools []string
 	var list []Route
 	for i, p := range append(prefixes, "") {
 		name := fmt.Sprint("pool", i)
-		pools = append(pools, &Pool{cfg: PoolConfig{Name: name}})
+		pools = append(pools, name)
 		list = append(list, Route{Prefix: p, Pool: name})
 	}
 	r, err := newRoutes(list, pools)

@@ -145,7 +145,7 @@ func New(c Config) (*Router, error) {
 		r.pools = append(r.pools, p)
 	}
 	var err error
-	if r.routes, err = newRoutes(c.Routes, r.pools); err != nil {
+	if r.routes, err = newRoutes(c.Routes, r.names()); err != nil {
 		return nil, err
 	}
 	for range c.Loops {
@@ -222,7 +222,7 @@ func (r *Router) Serve(ln net.Listener, l Listen) error {
 	by := &entrance{name: l.Name, addr: ln.Addr().String(), routes: r.routes, passwords: l.Passwords}
 	if len(l.Routes) > 0 {
 		var err error
-		if by.routes, err = newRoutes(l.Routes, r.pools); err != nil {
+		if by.routes, err = newRoutes(l.Routes, r.names()); err != nil {
 			return err
 		}
 	}

@@ -75,10 +75,10 @@ var (
 )
 
 // newRoute makes a route ready.
-func newRoute(r Route, pools []*Pool) (route, error) {
+func newRoute(r Route, pools []string) (route, error) {
 	t := route{
 		prefix: []byte(r.Prefix), deny: r.Deny, readOnly: r.ReadOnly, maxTTL: int64(r.MaxTTL / time.Second), add: []byte(r.Add),
-		pool: slices.IndexFunc(pools, func(p *Pool) bool { return p.cfg.Name == r.Pool }),
+		pool: slices.Index(pools, r.Pool),
 	}
 	if r.Strip {
 		t.strip = len(r.Prefix)
@@ -104,11 +104,11 @@ func newRoute(r Route, pools []*Pool) (route, error) {
 }
 
 // find returns the pool, and the bound of the hashes that are its share.
-func (s Split) find(pools []*Pool) (pool int, below uint64, err error) {
+func (s Split) find(pools []string) (pool int, below uint64, err error) {
 	if s.Pool == "" {
 		return 0, 0, nil
 	}
-	pool = slices.IndexFunc(pools, func(p *Pool) bool { return p.cfg.Name == s.Pool })
+	pool = slices.Index(pools, s.Pool)
 	if pool < 0 || !(s.Share >= 0 && s.Share <= 1) {
 		return 0, 0, fmt.Errorf("no pool %q, or a share of %v", s.Pool, s.Share)
 	}
@@ -117,9 +117,6 @@ func (s Split) find(pools []*Pool) (pool int, below uint64, err error) {
 
 // below bounds the hashes of the keys that are the share.
 func (s Split) below() uint64 { return uint64(s.Share * (1 << 32)) }
-
-// Has reports whether a key is in the share.
-func (s Split) Has(key []byte) bool { return splitHash(key) < s.below() }
 
 // poolOf returns the pool of a key.
 func (r *route) poolOf(key []byte) int {
@@ -167,9 +164,9 @@ func (r *route) refuses(k memproto.Kind) []byte {
 	return nil
 }
 
-// newRoutes checks the routes and makes them ready. Without any all keys go to the first of
-// the pools.
-func newRoutes(list []Route, pools []*Pool) (*routes, error) {
+// newRoutes checks routes to pools of some names and makes them ready. Without any all keys
+// go to the first of the pools.
+func newRoutes(list []Route, pools []string) (*routes, error) {
 	if len(list) == 0 {
 		return &routes{rest: new(route)}, nil
 	}

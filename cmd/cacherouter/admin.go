@@ -29,7 +29,7 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 		c.Slow, c.SlowOver = s.records.slow, time.Duration(s.cfg.Log.Slow.Over)
 	}
 	c.Records = s.records.counts
-	c.RouteOf = s.routeOf
+	c.Target = s.router.Target
 	if len(s.pools) > 1 {
 		c.Pool = first.Name
 		for i, p := range s.pools {
@@ -82,15 +82,6 @@ func (p *served) shown(r admin.Router) admin.Pool {
 		out.Membership = p.members.cluster
 	}
 	return out
-}
-
-// routeOf tells the route of a key.
-func (s *server) routeOf(key string) admin.PoolRoute {
-	r, p := s.cfg.routeOf(key)
-	if p == nil {
-		return admin.PoolRoute{}
-	}
-	return admin.PoolRoute{Pool: p.name, Prefix: r.Prefix, Known: r.named(key)}
 }
 
 // placing returns how keys are placed now.

@@ -37,9 +37,12 @@ listen: [{address: "h:1", routes: [{prefix: x, pool: users}]}]
 	}
 	f := func(key, pool, route string) {
 		t.Helper()
-		r, p := c.routeOf(key)
-		if p == nil || p.name != pool || r.Prefix != route {
-			t.Errorf("%s: route %q to %v, want %q to %s", key, r.Prefix, p, route, pool)
+		targets, err := c.targets(c.Routes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if target := targets.Target(key); target.Pool != pool || target.Prefix != route || target.Known != key {
+			t.Errorf("%s goes %+v, want route %q to %s", key, target, route, pool)
 		}
 	}
 	f("user:1", "users", "user:")
@@ -55,15 +58,16 @@ listen: [{address: "h:1", routes: [{prefix: x, pool: users}]}]
 
 // The short form is a pool named default.
 func TestShortFormOfPools(t *testing.T) {
-	c, err := loadConfig(writeConfig(t, "pool: {servers: [h:1]}\nroutes: [{prefix: x}]\n"))
+	file := writeConfig(t, "pool: {servers: [h:1]}\nroutes: [{prefix: x}]\n")
+	c, err := loadConfig(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r := c.routes(c.Routes); len(r) != 1 || r[0].Pool != "default" {
 		t.Errorf("routes %v", r)
 	}
-	if _, p := c.routeOf("y"); p != nil {
-		t.Errorf("y goes to %s", p.name)
+	if status, out, _ := command("where", "--config", file, "y"); status != 0 || out != "y\tno route\n" {
+		t.Errorf("status %d, y is at %q", status, out)
 	}
 	if d := c.doubts(); len(d) != 1 || !strings.Contains(d[0], "SERVER_ERROR no route for key") {
 		t.Errorf("doubts %q", d)

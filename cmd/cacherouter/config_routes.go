@@ -105,22 +105,6 @@ func (r *routeConfig) says() string {
 	return s
 }
 
-// splits returns the other pool if a key goes there, else nothing.
-func (r *routeConfig) splits(key string) string {
-	if r.Split.asRouted().Has([]byte(key)) {
-		return r.Split.Pool
-	}
-	return ""
-}
-
-// named returns what servers call a key.
-func (r *routeConfig) named(key string) string {
-	if r.Strip {
-		key = key[len(r.Prefix):]
-	}
-	return r.Add + key
-}
-
 // check says what is wrong with the route by itself.
 func (r *routeConfig) check() error {
 	odd := func(c rune) bool { return c <= ' ' || c == 0x7f }
@@ -233,18 +217,12 @@ func longestFirst(routes []routeConfig) []routeConfig {
 	return slices.SortedStableFunc(slices.Values(routes), func(a, b routeConfig) int { return cmp.Compare(len(b.Prefix), len(a.Prefix)) })
 }
 
-// routeOf returns the route and the pool of a key; no pool if none has it, or may.
-func (c *config) routeOf(key string) (r routeConfig, p *poolConfig) {
-	if len(c.Routes) == 0 {
-		return r, c.served()[0]
+// targets returns a table of routes as the router goes by it.
+func (c *config) targets(table []routeConfig) (*router.Routes, error) {
+	var names []string
+	for _, p := range c.served() {
+		names = append(names, p.name)
 	}
-	for _, r := range longestFirst(c.Routes) {
-		if strings.HasPrefix(key, r.Prefix) {
-			if !r.Deny {
-				p, _ = c.one(cmp.Or(r.splits(key), r.Pool))
-			}
-			return r, p
-		}
-	}
-	return r, nil
+	targets, err := router.NewRoutes(c.routes(table), names)
+	return targets, badField(err, "routes")
 }

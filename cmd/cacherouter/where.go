@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"text/tabwriter"
+
+	"cacherouter/router"
 )
 
 // poolFlags name a pool, in a file or on the command line.
@@ -194,28 +196,20 @@ func (c *whereCmd) Run(s streams) error {
 	if err != nil {
 		return err
 	}
-	tables, err := c.tables(&cfg, s.err)
+	targets, err := cfg.targets(cfg.Routes)
+	if err != nil {
+		return err
+	}
+	tables, err := c.tables(&cfg, targets, s.err)
 	if err != nil {
 		return err
 	}
 	var r whereResult
 	for _, key := range c.Keys {
-		route, p := cfg.routeOf(key)
-		k := whereKey{Key: key}
-		if p != nil {
-			k = tables[p].where(route.named(key), p.Servers)
-			k.Key = key
-		}
-		if len(cfg.Pools) > 1 && p != nil {
-			k.Pool, k.Route, k.Distribution, k.Digest = p.name, route.Prefix, p.Distribution, tables[p].digest()
-		}
-		if known := route.named(key); p != nil && known != key {
-			k.Known = known
-		}
-		r.Keys = append(r.Keys, k)
+		r.Keys = append(r.Keys, cfg.where(key, targets.Target(key), tables))
 	}
-	if p := cfg.each()[0]; len(cfg.Pools) < 2 {
-		r.Distribution, r.Digest = p.Distribution, tables[p].digest()
+	if t := tables[cfg.each()[0].name]; len(cfg.Pools) < 2 && t != nil {
+		r.Distribution, r.Digest = t.pool.Distribution, t.digest()
 	}
 	if c.JSON {
 		return printJSON(s.out, r)
@@ -226,19 +220,39 @@ func (c *whereCmd) Run(s streams) error {
 	return nil
 }
 
-// tables makes those of the pools that the keys live in.
-func (c *whereCmd) tables(cfg *config, errs io.Writer) (map[*poolConfig]*table, error) {
-	tables := make(map[*poolConfig]*table)
+// where says where a key lives that goes to a target.
+func (c *config) where(key string, target router.Target, tables map[string]*table) whereKey {
+	t := tables[target.Pool]
+	if t == nil {
+		return whereKey{Key: key}
+	}
+	k := t.where(target.Known, t.pool.Servers)
+	k.Key = key
+	if len(c.Pools) > 1 {
+		k.Pool, k.Route, k.Distribution, k.Digest = target.Pool, target.Prefix, t.pool.Distribution, t.digest()
+	}
+	if target.Known != key {
+		k.Known = target.Known
+	}
+	return k
+}
+
+// tables makes those of the pools that the keys live in, by name.
+func (c *whereCmd) tables(cfg *config, targets *router.Routes, errs io.Writer) (map[string]*table, error) {
+	tables := make(map[string]*table)
 	for _, key := range c.Keys {
-		_, p := cfg.routeOf(key)
-		if p == nil || tables[p] != nil {
+		name := targets.Target(key).Pool
+		if name == "" || tables[name] != nil {
 			continue
+		}
+		p, err := cfg.one(name)
+		if err != nil {
+			return nil, err
 		}
 		if err := p.sayUnknown(errs); err != nil {
 			return nil, cfg.within(p, err)
 		}
-		var err error
-		if tables[p], err = buildTable(p); err != nil {
+		if tables[name], err = buildTable(p); err != nil {
 			return nil, cfg.within(p, err)
 		}
 	}
