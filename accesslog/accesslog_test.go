@@ -117,6 +117,7 @@ func TestLine(t *testing.T) {
 	hit, lost, near := record("k"), record(""), record("near")
 	lost.Gone, lost.Answered, lost.Outcome = true, 0, memproto.Done
 	near.Way, near.Server, near.Sent, near.First, near.Answered = router.Near, "", 0, 0, 0
+	near.Pool = "users"
 	unsampled := record("slow")
 	unsampled.Sampled = false
 	l.Take([]router.Record{hit, unsampled, lost, near})
@@ -127,7 +128,7 @@ func TestLine(t *testing.T) {
 	const head = `{"time":"1970-01-01T00:16:40Z","client":"tcp:127.0.0.1:5","listener":"127.0.0.1:1","verb":"get",`
 	want := head + `"key":"k","keys":1,"server":"a","decided":"home","outcome":"hit","bytes":7,"seconds":0.004,"sent":0.001,"first":0.002,"answered":0.003}` + "\n" +
 		head + `"key":"","keys":1,"server":"a","decided":"home","outcome":"gone","bytes":7,"seconds":0.004,"sent":0.001,"first":null,"answered":null}` + "\n" +
-		head + `"key":"near","keys":1,"server":"","decided":"near_cache","outcome":"hit","bytes":7,"seconds":0.004,"sent":null,"first":null,"answered":0}` + "\n"
+		head + `"key":"near","keys":1,"pool":"users","server":"","decided":"near_cache","outcome":"hit","bytes":7,"seconds":0.004,"sent":null,"first":null,"answered":0}` + "\n"
 	if diff := cmp.Diff(want, string(b)); diff != "" {
 		t.Error(diff)
 	}

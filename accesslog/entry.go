@@ -18,6 +18,8 @@ type Entry struct {
 	// Keys counts, the first.
 	Key  string `json:"key"`
 	Keys int    `json:"keys"`
+	// Pool is the key's, where the router has several.
+	Pool string `json:"pool,omitempty"`
 	// Server is the one that was asked last or, of several, that answered last.
 	Server string `json:"server"`
 	// Decided is what decided where it went; see [router.Way].
@@ -41,7 +43,7 @@ const gone = "gone"
 func EntryOf(r *router.Record) Entry {
 	e := Entry{
 		Time: r.At, Client: r.Client, Listener: r.Listener, Verb: r.Verb.String(), Key: Quoted(r.Key), Keys: r.Keys,
-		Server: r.Server, Decided: r.Way.String(), Outcome: r.Outcome.String(), Bytes: r.Bytes, Seconds: r.Took.Seconds(),
+		Pool: r.Pool, Server: r.Server, Decided: r.Way.String(), Outcome: r.Outcome.String(), Bytes: r.Bytes, Seconds: r.Took.Seconds(),
 	}
 	if r.Server != "" {
 		e.Sent = seconds(r.Sent)

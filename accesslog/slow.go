@@ -27,7 +27,7 @@ func (s *Slow) Take(records []router.Record) {
 		if records[i].Slow {
 			e := EntryOf(&records[i])
 			s.add(e)
-			s.log.Warn("slow request", "client", e.Client, "verb", e.Verb, "key", e.Key, "keys", e.Keys, "server", e.Server,
+			s.log.Warn("slow request", "client", e.Client, "verb", e.Verb, "key", e.Key, "keys", e.Keys, "pool", e.Pool, "server", e.Server,
 				"decided", e.Decided, "outcome", e.Outcome, "took", records[i].Took,
 				"sent", records[i].Sent, "first", records[i].First, "answered", records[i].Answered)
 		}

@@ -32,6 +32,9 @@ type Record struct {
 	// Key is the key, or the first of Keys; empty if the request is about none.
 	Key  string
 	Keys int
+	// Pool is the name of the key's pool or, of several keys, of that of Server; empty where the
+	// router has one alone, and of what is about no key.
+	Pool string
 	// Server is the name of the one that was asked last or, of several, that answered last;
 	// empty if none was.
 	Server string

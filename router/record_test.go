@@ -182,6 +182,25 @@ func TestRecordedWays(t *testing.T) {
 	})
 }
 
+// Where there are several pools a record has the key's, or that of the server that is named.
+func TestRecordedPools(t *testing.T) {
+	var k clerk
+	p := startPools(t, config{Config: router.Config{Record: k.every()}, Pool: router.PoolConfig{FlushAll: true}})
+	c := dial(t, p.addr)
+	c.ask(set("a:1", "1")+set("b:1", "2"), "STORED\r\nSTORED\r\n")
+	c.ask("get b:1 b:2\r\n", hit("b:1", "2")+"END\r\n")
+	c.ask("get a:1 b:1\r\nflush_all\r\n", hit("a:1", "1")+hit("b:1", "2")+"END\r\nOK\r\n")
+	all := k.wait(t, 5)
+	for i, want := range []string{"a", "b", "b"} {
+		if all[i].Pool != want {
+			t.Errorf("record %d is of pool %q, want %q", i, all[i].Pool, want)
+		}
+	}
+	if all[3].Pool == "" || all[4].Pool != "" {
+		t.Errorf("pools %q and %q of keys of both, and of none", all[3].Pool, all[4].Pool)
+	}
+}
+
 // One in so many requests is sampled, and of those that are slow no more a second are
 // recorded than may be, while all are counted.
 func TestRecordsAreFew(t *testing.T) {

@@ -23,6 +23,7 @@ type recorder struct {
 type course struct {
 	server      *node
 	sent, first time.Duration // on the loop's clock
+	pool        *Pool
 	keys        int
 	bytes       int // sent before the end of the reply
 }
@@ -80,6 +81,7 @@ func (r *recorder) make(q *request, took time.Duration, gone bool) {
 	case !m.Verb.May(memproto.Faulty): // is about none
 		m.Key, m.Keys = "", 0
 	}
+	m.Pool = q.poolName()
 	if !gone {
 		m.Answered = time.Duration(q.answeredAt-q.came) * time.Microsecond
 	}
@@ -94,6 +96,18 @@ func (r *recorder) make(q *request, took time.Duration, gone bool) {
 	if m.First = m.Answered; first != 0 {
 		m.First = q.since(first)
 	}
+}
+
+// poolName names the pool of a request, for a record.
+func (q *request) poolName() string {
+	p := q.w.p
+	if q.way == Several {
+		p = q.course.pool
+	}
+	if p == nil || len(p.r.pools) == 1 {
+		return ""
+	}
+	return p.cfg.Name
 }
 
 // since returns how long after the request was read something was, on the loop's clock. What
@@ -132,6 +146,7 @@ func (q *request) noteSent(bytes int) {
 func (p *part) noteAnswer() {
 	if p.w.recorder != nil {
 		p.gather.request.by(p.node, p.call.Sent(), p.call.First())
+		p.gather.request.course.pool = p.w.p
 	}
 }
 

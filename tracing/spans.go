@@ -107,6 +107,9 @@ func about(r *router.Record) []attribute.KeyValue {
 		attribute.String("cacherouter.outcome", r.Outcome.String()),
 		attribute.Int("cacherouter.bytes", r.Bytes),
 	}
+	if r.Pool != "" {
+		all = append(all, attribute.String("cacherouter.pool", r.Pool))
+	}
 	_, at, _ := strings.Cut(r.Client, ":")
 	host, port, err := net.SplitHostPort(at)
 	if err != nil { // a unix socket
