@@ -33,7 +33,10 @@ type lane struct {
 	down     bool      // the last attempt failed: calls fail until one succeeds
 	why      Failure   // of the last attempt
 	givenUp  bool      // calls have failed by the present attempt already
-	tries    int       // attempts to connect since the last reply
+	// expected says that the server is known to answer again: calls wait for the present attempt.
+	expected bool
+	stale    bool // the present attempt began before that was known, and is made anew
+	tries    int  // attempts to connect since the last reply
 	cancel   func()
 	waiting  queue
 	unsent   []byte // requests that wait for the connection to open
@@ -66,7 +69,7 @@ func (l *lane) refusal(n int) Failure {
 	switch {
 	case l.s.closed:
 		return Lost
-	case l.down:
+	case l.down && !l.expected:
 		return l.why
 	case l.queued()+n > l.s.cfg.MaxQueue:
 		return Busy
@@ -126,6 +129,19 @@ func (l *lane) connect() {
 	l.cancel = l.s.loop.Dial(l.s.cfg.Address, l.s.cfg.ConnectTimeout, l.s.cfg.Dial, l.opened, l.dialed)
 }
 
+// reconnect makes an attempt to connect now, for which calls wait. One that is under way may
+// have lost its first packet and be waiting to repeat it.
+func (l *lane) reconnect() {
+	l.expected = true
+	if l.dialing {
+		l.stale = true
+		l.cancel() // dialed follows
+		return
+	}
+	l.s.loop.Stop(&l.again)
+	l.connect()
+}
+
 // opened makes the handler of the new connection.
 func (l *lane) opened(c *reactor.Conn) reactor.Handler { return &link{lane: l, conn: c} }
 
@@ -133,8 +149,13 @@ func (l *lane) opened(c *reactor.Conn) reactor.Handler { return &link{lane: l, c
 func (l *lane) dialed(c *reactor.Conn, err error) {
 	l.dialing = false
 	l.cancel = nil
+	stale := l.stale
+	l.stale = false
 	switch {
 	case l.s.closed && err != nil:
+		return
+	case stale && err != nil:
+		l.connect()
 		return
 	case l.s.closed:
 		c.Close()
@@ -158,14 +179,14 @@ func (l *lane) open() {
 	}
 	l.conn.Write(l.unsent)
 	l.unsent = nil
-	l.greeting = false
+	l.greeting, l.expected = false, false
 	l.closeIfIdle()
 }
 
 // unreachable fails what waits, and sets the time of the next attempt. An attempt that
 // nobody waited for is observed like a call.
 func (l *lane) unreachable(f Failure) {
-	l.why = f
+	l.why, l.expected = f, false
 	if l.waiting.n == 0 && !l.givenUp {
 		l.s.watch.failed(f)
 	}
@@ -299,6 +320,7 @@ func (l *lane) giveUp(f Failure) {
 		l.cancel() // dialed follows, and fails what comes until then
 		l.givenUp = true
 	}
+	l.expected = false
 	l.failAll(f)
 }
 

@@ -174,14 +174,13 @@ func (s *Server) LaneOf(hash uint64, size int) Lane {
 	return Small
 }
 
-// Reconnect makes the next attempt to connect now, for who has learned that a server that
-// was unreachable answers again: attempts may be 2 s apart, and until one succeeds calls
-// fail. It does nothing where a connection stands or is being made.
+// Reconnect makes an attempt to connect now, for who has learned that a server that was
+// unreachable answers again: attempts may be 2 s apart, and calls between them fail. Those
+// that come now wait for it. It does nothing where a connection stands.
 func (s *Server) Reconnect() {
 	for i := range s.lanes {
-		if l := &s.lanes[i]; l.again.Armed() {
-			s.loop.Stop(&l.again)
-			l.connect()
+		if l := &s.lanes[i]; (l.down || l.again.Armed()) && !l.expected {
+			l.reconnect()
 		}
 	}
 }

@@ -1,8 +1,12 @@
 package backend
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -107,6 +111,50 @@ func TestReconnect(t *testing.T) {
 				t.Errorf("%d attempts", n)
 			}
 		})
+	})
+}
+
+// What is asked of a server that is known to answer again waits for the connection, also where an
+// attempt from before is still under way. When the attempt fails calls fail at once, as before.
+func TestCallsWaitForReconnect(t *testing.T) {
+	engines(t, func(t *testing.T, l *loop) {
+		f := listen(t, "127.0.0.1:0")
+		var attempts atomic.Int32
+		lost, free := make(chan struct{}), make(chan error)
+		s := l.start(Config{Address: f.addr(), Timeout: patience, ConnectTimeout: patience,
+			Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				switch attempts.Add(1) {
+				case 1:
+					return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+				case 2: // of which no packet arrives
+					close(lost)
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				select {
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				case err := <-free:
+					if err != nil {
+						return nil, err
+					}
+					return net.Dial(network, addr)
+				}
+			}})
+		<-lost
+		l.ask(s, "get a\r\n")[0].want("failed: connection refused")
+		l.do(s.Reconnect)
+		a := l.ask(s, "get a\r\n")[0]
+		free <- &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		a.want("failed: connection refused")
+		l.ask(s, "get a\r\n")[0].want("failed: connection refused")
+		l.do(s.Reconnect)
+		a = l.ask(s, "get a\r\n")[0]
+		free <- nil
+		p := f.accept()
+		p.expect("get a\r\n")
+		p.send("END\r\n")
+		a.want("END\r\n")
 	})
 }
 

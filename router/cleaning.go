@@ -113,7 +113,7 @@ func (c *cleaning) begin() bool {
 // again by the table of now. The others are to forget the key before they do.
 func (c *cleaning) addPassed() {
 	for _, n := range c.passed {
-		if n.answers() {
+		if n.use.answers() {
 			c.add(n, true)
 		}
 	}
@@ -145,7 +145,7 @@ func (c *cleaning) sweep() {
 		s := &c.sweeps[i]
 		switch {
 		case s.node.Retired() || seededBug && !s.must:
-		case !s.must && !s.node.answers():
+		case !s.must && !s.node.use.answers():
 			w.uncleaned(s.node, c.hash, c.key)
 		case c.spreading && s.copy:
 			c.left++

@@ -218,6 +218,23 @@ func TestReturningServer(t *testing.T) {
 	a.ask("get k\r\n", hit("k", "6")+"END\r\n")
 }
 
+// A server that could not be reached is connected to when it is known to answer again, not when the
+// next attempt is due: its first cleaning waits for that.
+func TestReturningServerIsConnected(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, 3, config{})
+	g.proxies[0].Set(refuse)
+	g.use(g.with(away))
+	for g.total().Servers[g.addrs[0]].Connects < 10 { // by two loops: the next are half a second away
+		time.Sleep(time.Millisecond) // between two looks
+	}
+	g.proxies[0].Set(pass)
+	g.use(g.with(returning))
+	a, b := g.clients()
+	a.ask(set("k", "1"), "STORED\r\n")
+	b.ask(set("k", "2"), "STORED\r\n")
+}
+
 // Writes to a server whose keys were on others for a while remove what is left there.
 func TestMovedServer(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ func (s *session) startFan(r *memproto.Request) *fan {
 	f.request.way = Several
 	for _, w := range s.front.workers {
 		for _, n := range w.nodes {
-			if n.answers() {
+			if n.use.answers() {
 				f.parts = append(f.parts, &fanPart{fan: f, w: w, node: n})
 			}
 		}

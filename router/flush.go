@@ -37,7 +37,7 @@ func (s *session) flush(r *memproto.Request, quiet bool, line []byte) {
 func (w *worker) mayMissFlush() bool {
 	for _, n := range w.nodes {
 		switch {
-		case n.answers():
+		case n.use.answers():
 		case n.use.Writes == WriteNowhere:
 			return false
 		default:

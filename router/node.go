@@ -55,8 +55,15 @@ func (w *worker) lingers(n *node) bool {
 }
 
 // answers reports whether it makes sense to ask the server for anything.
-func (n *node) answers() bool {
-	return n.use.Writes == WriteHere || n.use.Clean || n.use.Reads != ReadNext
+func (s *Server) answers() bool {
+	return s.Writes == WriteHere || s.Clean || s.Reads != ReadNext
+}
+
+// recoversFrom reports whether the server answers more than when it was used as before.
+func (s *Server) recoversFrom(before *Server) bool {
+	return s.answers() && !before.answers() ||
+		s.Writes == WriteHere && before.Writes != WriteHere ||
+		s.Reads != ReadNext && before.Reads == ReadNext
 }
 
 // trusted reports whether a copy on the server may be read.

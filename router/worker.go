@@ -84,7 +84,7 @@ func (w *worker) adopt(t *Table, version uint64, standings map[identity]*standin
 			n = &node{standing: standings[id]}
 			n.Server = backend.New(w.loop, w.backendConfig(s, &n.standing.health))
 		}
-		recovers := n.use.Writes != WriteHere && s.Writes == WriteHere || n.use.Reads == ReadNext && s.Reads != ReadNext
+		recovers := s.recoversFrom(&n.use)
 		n.use, n.index = s, i
 		if recovers {
 			n.Reconnect()
