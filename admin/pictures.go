@@ -38,9 +38,10 @@ func (p *pictures) nowLocked(now *Placing) *Placement {
 }
 
 // moved returns the share of the keys whose home was another in the placement before, as of
-// the last hash of each span: that is exact for tables of the same size.
+// the last hash of each span: that is exact for tables of the same size. It is not known, and 0,
+// where that placement has another hash for keys.
 func (p *pictures) moved(t *router.Table) float64 {
-	if t.Before == nil || p.placing == nil {
+	if t.Before.Picker == nil || t.Before.Hash != nil || p.placing == nil {
 		return 0
 	}
 	now := p.placing()

@@ -195,7 +195,7 @@ func addTable(to *figures, t *router.Table) {
 	to.add(serversFamily, float64(len(t.Servers)))
 	to.add(copiesFamily, float64(max(1, t.Copies)))
 	end := 0.0
-	if t.Before != nil && time.Now().Before(t.Until) {
+	if t.Before.Picker != nil && time.Now().Before(t.Until) {
 		end = float64(t.Until.UnixMilli()) / 1000
 	}
 	to.add(handoverFamily, end)

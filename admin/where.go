@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -123,11 +124,11 @@ func (s *Server) whereIs(key string) Where {
 	for rank, i := range picks {
 		out.Candidates = append(out.Candidates, candidateOf(t, i, rank < copies))
 	}
-	if t.Before != nil && time.Now().Before(t.Until) {
-		out.Before = other(t, t.Before, hash, out.Home)
+	if t.Before.Picker != nil && time.Now().Before(t.Until) {
+		out.Before = other(t, &t.Before, key, hash, out.Home)
 	}
-	if t.After != nil {
-		out.After = other(t, t.After, hash, out.Home)
+	for i := range t.After {
+		out.After = cmp.Or(out.After, other(t, &t.After[i], key, hash, out.Home))
 	}
 	out.Route = target.Prefix
 	if key != own {
@@ -151,8 +152,8 @@ func candidateOf(t *router.Table, i int, isCopy bool) Candidate {
 }
 
 // other is the home of a key in another placement, empty if it is the same.
-func other(t *router.Table, p router.Picker, hash uint64, home string) string {
-	if name := t.Servers[p.Pick(nil, hash, 1)[0]].Name; name != home {
+func other(t *router.Table, p *router.Placement, key string, hash uint64, home string) string {
+	if name := t.Servers[p.Order(nil, []byte(key), hash, 1)[0]].Name; name != home {
 		return name
 	}
 	return ""

@@ -81,7 +81,8 @@ func TestWhere(t *testing.T) {
 		t.Errorf("writes fail over: %+v", w)
 	}
 	change(func(t *router.Table) {
-		t.Before, t.Until, t.After = slices2(1), time.Now().Add(time.Minute), slices2(1)
+		last := router.Placement{Picker: slices2(1)}
+		t.Before, t.Until, t.After = last, time.Now().Add(time.Minute), []router.Placement{last}
 	})
 	if w := where(); home != 0 && (w.Before != "s00000" || w.After != "s00000") {
 		t.Errorf("in a hand-over: %+v", w)

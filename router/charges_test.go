@@ -87,7 +87,7 @@ func (g *rig) disturb(copies int, first *bounded.Bound, done <-chan struct{}) (l
 			table.Copies, table.Balance = copies, balance.Default(ones(len(g.addrs)))
 		}
 		if i%3 == 0 {
-			table.Before, table.Until = order{1}, time.Now().Add(time.Hour)
+			table.Before, table.Until = before(order{1}), time.Now().Add(time.Hour)
 		}
 		next, err := last.Next(newTight(len(g.addrs)), []int{0, 1, 2, 3})
 		if err != nil {

@@ -193,7 +193,7 @@ func (s *sweep) failed() {
 func (w *worker) uncleaned(n *node, hash uint64, key []byte) {
 	w.stats.Uncleaned++
 	until := w.now() + w.p.copyLife()
-	if w.table.Before != nil { // it may hold more than a copy
+	if w.table.Before.Picker != nil { // it may hold more than a copy
 		until = max(until, w.table.Until.Sub(w.r.started))
 	}
 	n.standing.distrust(until)

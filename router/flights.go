@@ -49,7 +49,7 @@ func (q *request) read(raw []byte) {
 		q.takeOff(f, raw)
 	case coalesce.Follower:
 		q.way = max(q.way, Joined)
-		if w.roams(q.hash) {
+		if w.roams(q.hash, q.key) {
 			q.step()
 		}
 		w.expireLater()
@@ -122,7 +122,7 @@ func (q *request) takeOff(f *flight, words []byte) {
 // the place of a missing one that may still be where it lived before.
 func (q *request) askToRenew(dst []byte, parts memproto.Parts) []byte {
 	c := q.w.p.cfg.Refresh
-	if q.w.before(q.hash) != nil {
+	if q.w.before(q.hash, q.key) != nil {
 		c.Vivify = 0
 	}
 	dst = append(append(dst, "mg "...), q.key...)
@@ -219,8 +219,8 @@ func line(raw []byte) []byte { return bytes.TrimRight(raw, "\r\n") }
 
 // roams reports whether a read of a key may be asked of one server after another, so that
 // a later request could overtake it.
-func (w *worker) roams(hash uint64) bool {
-	return w.spills(hash) || !w.plain && (w.before(hash) != nil || w.table.Copies > 1 ||
+func (w *worker) roams(hash uint64, key []byte) bool {
+	return w.spills(hash) || !w.plain && (w.before(hash, key) != nil || w.table.Copies > 1 ||
 		w.nodes[w.pick(hash)[0]].use.Reads != ReadHere)
 }
 

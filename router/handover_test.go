@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -129,12 +130,41 @@ func TestHandOverOfOddItems(t *testing.T) {
 	home.none("stale2")
 }
 
+// Where a key lived before may be another hash's matter: all that asks and cleans there goes by
+// that one.
+func TestMovedByAnotherHash(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, 4, config{})
+	table := g.well()
+	last := router.Placement{Picker: modulo(4), Hash: func(key []byte) uint64 { return uint64(key[0] - '0') }}
+	table.Before, table.Until, table.After = last, time.Now().Add(time.Hour), []router.Placement{last}
+	g.use(table)
+	c, _ := g.clients()
+	for i := 1; i < 4; i++ {
+		k := fmt.Sprint(i)
+		old := dial(t, g.addrs[i])
+		for _, f := range []struct{ request, reply string }{
+			{"get " + k + "\r\n", hit(k, "7") + "END\r\n"},
+			{"get " + k + " x\r\n", hit(k, "7") + "END\r\n"},
+			{"mg " + k + " v t\r\n", "VA 1 t-1\r\n7\r\n"},
+			{"incr " + k + " 1\r\n", "8\r\n"},
+			{"add " + k + " 0 0 1\r\n1\r\n", "NOT_STORED\r\n"},
+			{set(k, "8"), "STORED\r\n"},
+		} {
+			c.ask("delete "+k+"\r\n", map[bool]string{true: "NOT_FOUND\r\n", false: "DELETED\r\n"}[f.request == "get "+k+"\r\n"])
+			old.ask(set(k, "7"), "STORED\r\n")
+			c.ask(f.request, f.reply)
+		}
+		old.none(k)
+	}
+}
+
 // Writes remove what is left where the key was, and also where it will be.
 func TestWritesAroundMoves(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, 3, config{})
 	table := g.moved(time.Hour)
-	table.After = order{2}
+	table.After = after(order{2})
 	g.use(table)
 	a, b := g.clients()
 	for _, w := range []struct{ request, reply, after string }{

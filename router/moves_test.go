@@ -48,16 +48,16 @@ func TestTablesUnderLoad(t *testing.T) {
 	soon := time.Now().Add(time.Hour)
 	here, there := modulo(3), order{2, 0, 1}
 	tables := []func(*router.Table){
-		func(t *router.Table) { t.Picker, t.Before, t.Until = here, there, soon },
-		func(t *router.Table) { t.Picker, t.Before, t.Until, t.After = here, there, soon, there },
-		func(t *router.Table) { t.Picker, t.Before, t.Until, t.After = there, here, soon, here },
-		func(t *router.Table) { t.Picker, t.Before, t.Until = there, here, soon },
+		func(t *router.Table) { t.Picker, t.Before, t.Until = here, before(there), soon },
+		func(t *router.Table) { t.Picker, t.Before, t.Until, t.After = here, before(there), soon, after(there) },
+		func(t *router.Table) { t.Picker, t.Before, t.Until, t.After = there, before(here), soon, after(here) },
+		func(t *router.Table) { t.Picker, t.Before, t.Until = there, before(here), soon },
 		func(t *router.Table) {
-			t.Picker, t.Before, t.Until = there, here, soon
+			t.Picker, t.Before, t.Until = there, before(here), soon
 			t.Servers[2].Reads = router.ReadNext
 		},
 		func(t *router.Table) {
-			t.Picker, t.Before, t.Until, t.After = there, here, soon, here
+			t.Picker, t.Before, t.Until, t.After = there, before(here), soon, after(here)
 			t.Servers[0].Moved, t.Servers[2].Reads = true, router.ReadOne
 		},
 	}

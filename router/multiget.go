@@ -122,7 +122,7 @@ func (g *gather) add(key []byte) {
 		return
 	}
 	w.seal(hash, key)
-	n, a := g.home(w, hash)
+	n, a := g.home(w, hash, key)
 	if r != nil && r.maxTTL > 0 && g.touches() { // in words of its own
 		n, a.more = nil, true
 	}
@@ -153,7 +153,7 @@ func (g *gather) add(key []byte) {
 
 // home returns the server that is asked for a key in company, and what is to be known of
 // it later; no server for a key that has to be asked for by itself.
-func (g *gather) home(w *worker, hash uint64) (n *node, a askedKey) {
+func (g *gather) home(w *worker, hash uint64, key []byte) (n *node, a askedKey) {
 	picks := w.pick(hash)
 	if w.plain && !w.spills(hash) {
 		return w.nodes[picks[0]], a
@@ -164,7 +164,7 @@ func (g *gather) home(w *worker, hash uint64) (n *node, a askedKey) {
 	}
 	picks = picks[rank:]
 	n = w.nodes[picks[0]]
-	old := w.before(hash)
+	old := w.before(hash, key)
 	a.more = old != nil && old != n
 	alone := false
 	switch {

@@ -100,7 +100,7 @@ func (q *request) missedAt(first *node, token uint64, raw []byte) {
 	} else {
 		q.addSpare(picks)
 	}
-	if old := w.before(q.hash); old != nil && !q.from.has(old) {
+	if old := w.before(q.hash, q.key); old != nil && !q.from.has(old) {
 		q.from.add(old)
 	}
 	if !q.from.more() {

@@ -127,7 +127,7 @@ func (q *request) elsewhere() bool {
 func (q *request) keepForPull(raw []byte) {
 	if q.kind == memproto.Changes {
 		if q.old = nil; !q.pulled && q.verb != memproto.Set && q.verb != memproto.Add && !deletes(q.verb) {
-			if old := q.w.before(q.hash); old != nil && old != q.node {
+			if old := q.w.before(q.hash, q.key); old != nil && old != q.node {
 				q.stray().old = old
 			}
 		}
@@ -158,7 +158,7 @@ func (q *request) pullFirst(raw []byte) bool {
 	if q.pulled || w.plain {
 		return false
 	}
-	old := w.before(q.hash)
+	old := w.before(q.hash, q.key)
 	if old == nil || old == q.node || old.Retired() || w.epochs.Now(q.hash) == 0 {
 		return false
 	}

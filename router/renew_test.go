@@ -168,7 +168,7 @@ func TestNothingIsVivifiedOverAnItem(t *testing.T) {
 	a := addresses(t, 2)
 	r := start(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, Refresh: all, Lease: &coalesce.LeaseConfig{}}}, a...)
 	moved := table(a...)
-	moved.Picker, moved.Before, moved.Until = first{}, second{}, time.Now().Add(time.Hour)
+	moved.Picker, moved.Before, moved.Until = first{}, before(second{}), time.Now().Add(time.Hour)
 	r.SetTable(moved)
 	dial(t, a[1]).ask(set("k", "v"), "STORED\r\n")
 	c := dial(t, r.addr)

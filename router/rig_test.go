@@ -71,6 +71,11 @@ func (w *witness) heard() []string {
 // order is a placement that gives every key the same candidates.
 type order []int
 
+// before and after say that keys lived, and will live, as some picker says.
+func before(p router.Picker) router.Placement { return router.Placement{Picker: p} }
+
+func after(p router.Picker) []router.Placement { return []router.Placement{before(p)} }
+
 func (o order) Pick(dst []int, _ uint64, n int) []int { return append(dst, o[:min(n, len(o))]...) }
 
 // shortTimeout is how long servers may take that are to take too long.
@@ -126,7 +131,7 @@ func (g *rig) with(how router.Server) *router.Table {
 // moved returns a table for some time after keys have moved from server 1 to server 0.
 func (g *rig) moved(lasts time.Duration) *router.Table {
 	t := g.well()
-	t.Before, t.Until = order{1}, time.Now().Add(lasts)
+	t.Before, t.Until = before(order{1}), time.Now().Add(lasts)
 	return t
 }
 

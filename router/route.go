@@ -146,7 +146,7 @@ func (q *request) route() {
 		w.load(&q.charge, home, 1)
 		q.from.add(home)
 	}
-	switch old := w.before(q.hash); {
+	switch old := w.before(q.hash, q.key); {
 	case old == nil || q.from.has(old):
 	case q.kind == memproto.Copyable && q.token == 0: // the write may be a deletion
 	case q.kind == memproto.Copyable && q.from.n < maxSources:
@@ -253,11 +253,11 @@ func (w *worker) copyOf(picks []int) *node {
 
 // before returns the server where a key lived before the last change of the placement,
 // if that was not long ago and the server can be asked.
-func (w *worker) before(hash uint64) *node {
+func (w *worker) before(hash uint64, key []byte) *node {
 	if !w.handsOver() {
 		return nil
 	}
-	w.one = w.table.Before.Pick(w.one[:0], hash, 1)
+	w.one = w.table.Before.Order(w.one[:0], key, hash, 1)
 	if n := w.nodes[w.one[0]]; w.trusted(n) {
 		return n
 	}

@@ -17,6 +17,22 @@ type Picker interface {
 	Pick(dst []int, hash uint64, n int) []int
 }
 
+// Placement orders servers by a hash of its own, so that it may be another program's than
+// the one it stands beside. The zero value is none.
+type Placement struct {
+	Picker
+	// Hash is the key hash that Picker wants; nil means the one that Table.Picker wants.
+	Hash func(key []byte) uint64
+}
+
+// Order appends to dst up to n servers for a key whose hash by the table is known.
+func (p *Placement) Order(dst []int, key []byte, hash uint64, n int) []int {
+	if p.Hash != nil {
+		hash = p.Hash(key)
+	}
+	return p.Pick(dst, hash, n)
+}
+
 // Reads says where reads of a server's keys go.
 type Reads uint8
 
@@ -69,14 +85,14 @@ type Table struct {
 	// be more than hold keys.
 	Servers []Server
 	Picker  Picker
-	// Before is the placement that Picker has replaced, nil when that was long ago: until
+	// Before is the placement that Picker has replaced, none when that was long ago: until
 	// Until a key that misses at its home is asked of its home before, and writes delete
 	// there as well. Servers whose Reads is ReadNext are not asked.
-	Before Picker
+	Before Placement
 	Until  time.Time
-	// After is the placement that will replace Picker within seconds, nil mostly: writes
-	// delete there as well, as other routers may already use it.
-	After Picker
+	// After are the placements that writes delete in as well, mostly none: the one that will
+	// replace Picker within seconds, as other routers may already use it.
+	After []Placement
 	// Shares returns the share of the hashes of keys, from 0 to 1, that is at home on each of
 	// the first of Servers; those beyond have none. It is for who shows it, on any goroutine, and may
 	// take milliseconds the first time. Nil means that nobody knows.

@@ -130,7 +130,7 @@ func (w *worker) simplify() {
 	if lingering {
 		w.reach = min(max(w.reach, 3), len(t.Servers))
 	}
-	w.plain = t.ill() == 0 && !lingering && t.After == nil && !w.handsOver() && t.Copies < 2 && t.Spill != SpillAny
+	w.plain = t.ill() == 0 && !lingering && len(t.After) == 0 && !w.handsOver() && t.Copies < 2 && t.Spill != SpillAny
 }
 
 // tellLag tells how busy the loop was.

@@ -122,22 +122,22 @@ func (q *request) cleanOthers(picks []int, rank int) {
 		}
 	}
 	if w.handsOver() {
-		q.cleanFirst(w.table.Before, copies)
+		q.cleanFirst(&w.table.Before, copies)
 	}
-	if w.table.After != nil {
-		q.cleanFirst(w.table.After, copies)
+	for i := range w.table.After {
+		q.cleanFirst(&w.table.After[i], copies)
 	}
 }
 
 // handsOver reports whether items may still be where they lived before.
 func (w *worker) handsOver() bool {
-	return w.table.Before != nil && w.loop.Now().Before(w.table.Until)
+	return w.table.Before.Picker != nil && w.loop.Now().Before(w.table.Until)
 }
 
 // cleanFirst notes the first n candidates of the key in another placement.
-func (q *request) cleanFirst(p Picker, n int) {
+func (q *request) cleanFirst(p *Placement, n int) {
 	w := q.w
-	w.many = p.Pick(w.many[:0], q.hash, n)
+	w.many = p.Order(w.many[:0], q.key, q.hash, n)
 	for _, i := range w.many {
 		q.cleaning().addOther(w.nodes[i], false)
 	}
@@ -151,9 +151,9 @@ func (q *request) cleanCopies() {
 		return
 	}
 	n := max(w.reach, minReach)
-	q.cleanFirst(w.table.Picker, n)
+	q.cleanFirst(&Placement{Picker: w.table.Picker}, n)
 	if w.handsOver() {
-		q.cleanFirst(w.table.Before, n)
+		q.cleanFirst(&w.table.Before, n)
 	}
 }
 

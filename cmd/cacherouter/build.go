@@ -14,6 +14,8 @@ import (
 	"cacherouter/rendezvous"
 	"cacherouter/ring"
 	"cacherouter/router"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // table is a router's table with what only the command needs of it.
@@ -67,6 +69,11 @@ func buildTable(p *poolConfig) (*table, error) {
 		t.Servers = append(t.Servers, router.Server{Name: s.Name, Address: s.Address})
 	}
 	var err error
+	if _, own := ours[p.Distribution]; own && p.HashTag != "" {
+		if t.Hash, err = compat.Tagged(xxhash.Sum64, p.HashTag); err != nil {
+			return nil, badField(err, "pool", "hash_tag")
+		}
+	}
 	switch _, own := ours[p.Distribution]; {
 	case !own:
 		err = t.likeOthers(p)
@@ -121,7 +128,6 @@ func (p *poolConfig) checkOptions() error {
 		set, ok bool
 	}{
 		{"hash", p.Hash != "", !own},
-		{"hash_tag", p.HashTag != "", !own},
 		{"hash_stop", p.HashStop != "", !own},
 		{"seed", p.Seed != "", !own},
 		{"mode", p.Mode != "", !own},

@@ -66,34 +66,40 @@ func (p *poolConfig) mayRefer(c *config, other *poolConfig, name string) error {
 		return errors.New("servers that are found while the router runs cannot be composed: want servers")
 	case !c.Membership.Enabled:
 		return errors.New("wants membership, which is not enabled")
-	case !p.hashesLike(other):
-		return fmt.Errorf("pool %s hashes keys otherwise: want the same distribution, or two of rendezvous, maglev and ring", name)
 	}
 	return nil
 }
 
-// hashesLike reports whether two pools have the same hash for a key, which their placements
-// are then asked with.
+// hashesLike reports whether two pools have the same hash for a key.
 func (p *poolConfig) hashesLike(o *poolConfig) bool {
 	_, own := ours[p.Distribution]
 	_, owns := ours[o.Distribution]
 	if own || owns {
-		return own && owns
+		return own && owns && p.HashTag == o.HashTag
 	}
 	return p.Distribution == o.Distribution && p.Hash == o.Hash && p.HashTag == o.HashTag && p.HashStop == o.HashStop && p.Seed == o.Seed
 }
 
-// checkParts checks that no server is in two parts.
+// checkParts checks that no server is in two parts. Only the pool that this one is warmed up
+// from may have the same servers: what is new is then where keys live on them.
 func (p *poolConfig) checkParts() error {
 	if p.parts == (parts{}) {
 		return nil // validate looks at the pool's own
 	}
-	names := make(map[string]bool)
+	own := make(map[string]serverConfig)
 	for _, s := range p.all() {
-		if names[s.Name] {
+		if _, twice := own[s.Name]; twice {
 			return badField(fmt.Errorf("server %s is in two of the pools that it is composed of", s.Name), "pools", p.name)
 		}
-		names[s.Name] = true
+		own[s.Name] = s
+	}
+	if p.parts.warmUp == nil {
+		return nil
+	}
+	for _, s := range p.parts.warmUp.Servers {
+		if o := own[s.Name]; p.has(s.Name) && (o.Address != s.Address || o.Weight != s.Weight) {
+			return badField(fmt.Errorf("server %s is in pool %s, too, with another address or weight", s.Name, p.WarmUp), "pools", p.name, "warm_up")
+		}
 	}
 	return nil
 }
@@ -101,18 +107,23 @@ func (p *poolConfig) checkParts() error {
 // all returns the servers of all parts.
 func (p *poolConfig) all() []serverConfig {
 	all := slices.Clone(p.Servers)
-	for _, part := range []*poolConfig{p.parts.failover, p.parts.warmUp} {
-		if part != nil {
-			all = append(all, part.Servers...)
+	if p.parts.failover != nil {
+		all = append(all, p.parts.failover.Servers...)
+	}
+	if p.parts.warmUp != nil {
+		for _, s := range p.parts.warmUp.Servers {
+			if !p.has(s.Name) {
+				all = append(all, s)
+			}
 		}
 	}
 	return all
 }
 
-// own returns those of some servers that are no other part's.
+// own returns those of some servers that are not only another part's.
 func (p *poolConfig) own(servers []membership.Server) []membership.Server {
 	return slices.DeleteFunc(slices.Clone(servers), func(s membership.Server) bool {
-		return p.parts.failover.has(s.Name) || p.parts.warmUp.has(s.Name)
+		return (p.parts.failover.has(s.Name) || p.parts.warmUp.has(s.Name)) && !p.has(s.Name)
 	})
 }
 
@@ -144,8 +155,8 @@ func (p *placer) addParts(t *table, s *membership.State, index map[string]int, u
 		if err != nil {
 			return err
 		}
-		if next != nil {
-			t.Picker = takeover{t.Picker, next, max(1, t.Copies)}
+		if next.Picker != nil {
+			t.Picker = takeover{t.Picker, next.Picker, max(1, t.Copies), next.Hash != nil}
 		}
 	}
 	part := p.pool.parts.warmUp
@@ -154,14 +165,12 @@ func (p *placer) addParts(t *table, s *membership.State, index map[string]int, u
 	}
 	old, err := p.placeOthers(part, partOf(part, placed), index, used)
 	switch {
-	case err != nil || old == nil:
+	case err != nil || old.Picker == nil:
 		return err
-	case t.Before == nil:
+	case t.Before.Picker == nil:
 		t.Before, t.Until = old, time.Now().Add(warmUpFor)
-	case t.After == nil: // items are still moved within the pool, and asked for there; writes clean both
-		t.After = old
-	default:
-		t.After = both{t.After, old}
+	default: // items are still moved within the pool, and asked for there; writes clean both
+		t.After = append(t.After, old)
 	}
 	return nil
 }
@@ -172,6 +181,9 @@ type takeover struct {
 	router.Picker
 	next  router.Picker
 	first int // how many come before next: the home, and its copies
+	// mixed says that next is for another hash. It is asked with a mixture of the one at hand,
+	// which has any bits that it may look at: nothing was on those servers before.
+	mixed bool
 }
 
 // Pick implements router.Picker.
@@ -181,7 +193,11 @@ func (p takeover) Pick(dst []int, hash uint64, n int) []int {
 		return dst
 	}
 	head := len(dst)
-	dst = p.next.Pick(dst, hash, n-(head-begin))
+	if p.mixed {
+		dst = p.next.Pick(dst, mix(hash), n-(head-begin))
+	} else {
+		dst = p.next.Pick(dst, hash, n-(head-begin))
+	}
 	if left := n - (len(dst) - begin); left > 0 { // the rest of the first
 		at := len(dst)
 		dst = p.Picker.Pick(dst, hash, p.first+left)
@@ -190,12 +206,11 @@ func (p takeover) Pick(dst []int, hash uint64, n int) []int {
 	return dst
 }
 
-// both picks what two placements do: n servers of each.
-type both struct{ a, b router.Picker }
-
-// Pick implements router.Picker.
-func (p both) Pick(dst []int, hash uint64, n int) []int {
-	return p.b.Pick(p.a.Pick(dst, hash, n), hash, n)
+// mix spreads a hash, of 32 bits or 64, over 64 bits: the finalizer of MurmurHash3.
+func mix(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
 }
 
 // zoned is a placement with a home in each of some zones: candidates come zone by zone in

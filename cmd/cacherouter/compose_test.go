@@ -82,7 +82,7 @@ func TestFailoverComesNext(t *testing.T) {
 				t.Fatalf("%d copies: candidates %v, home %v", copies, got, home)
 			}
 		}
-		if tab.Copies != copies || tab.Before != nil {
+		if tab.Copies != copies || tab.Before.Picker != nil {
 			t.Errorf("%d copies, before %v", tab.Copies, tab.Before)
 		}
 		if shares := tab.Shares(); len(shares) > 3 && shares[3] != 0 {
@@ -115,15 +115,15 @@ func TestWarmUpIsThePlacementBefore(t *testing.T) {
 		if got := candidates(t, tab.Servers, tab.Before, hashed(i), 1); got[0][0] != 'm' {
 			t.Fatalf("before: %v", got)
 		}
-		if got := candidates(t, tab.Servers, tab.After, hashed(i), 1); got[0][0] != 'o' {
+		if got := candidates(t, tab.Servers, tab.After[0], hashed(i), 1); got[0][0] != 'o' {
 			t.Fatalf("writes do not clean the old pool but %v", got)
 		}
 	}
 	changed.After = p.pool.own(s.Servers)[1:]
 	tab = mustTable(t, p, &changed)
 	for i := range hashes {
-		at := tab.After.Pick(nil, hashed(i), 1)
-		if len(at) != 2 || tab.Servers[at[0]].Name[0] != 'm' || tab.Servers[at[1]].Name[0] != 'o' {
+		at := tab.After[1].Pick(tab.After[0].Pick(nil, hashed(i), 1), hashed(i), 1)
+		if len(tab.After) != 2 || tab.Servers[at[0]].Name[0] != 'm' || tab.Servers[at[1]].Name[0] != 'o' {
 			t.Fatalf("writes clean %v", at)
 		}
 	}
@@ -134,7 +134,7 @@ func TestWarmUpIsThePlacementBefore(t *testing.T) {
 			away.Servers[i].Status = view.Out
 		}
 	}
-	if tab = mustTable(t, p, &away); tab.Before != nil {
+	if tab = mustTable(t, p, &away); tab.Before.Picker != nil {
 		t.Error("servers that are out are asked")
 	}
 }
@@ -194,6 +194,57 @@ func TestZonesTakeTurns(t *testing.T) {
 	}
 }
 
+// The pool that one is warmed up from may hash keys as another program does, and be of the
+// same servers: each key is looked for where that pool has it.
+func TestWarmUpFromAnotherHash(t *testing.T) {
+	for _, ways := range [][2]string{{"rendezvous", "twemproxy-ketama"}, {"twemproxy-modula", "ring"}, {"rendezvous", `maglev, hash_tag: "{}"`}} {
+		const text = `pools:
+  p: {servers: [m1=h:1, m2=h:2, m3=h:3], warm_up: other, distribution: %s}
+  other: {servers: [m1=h:1, m2=h:2, m3=h:3, m4=h:4], distribution: %s}
+`
+		p, s := composed(t, fmt.Sprintf(text, ways[0], ways[1])+"routes: [{pool: p}]\n")
+		tab := mustTable(t, p, s)
+		alone := p.pool.parts.warmUp.table
+		others := 0
+		for i := range hashes {
+			key := fmt.Appendf(nil, "{user%d}:%d", i%90, i)
+			got := tab.Before.Order(nil, key, tab.KeyHash(key), 1)[0]
+			want := alone.Picker.Pick(nil, alone.KeyHash(key), 1)[0]
+			if tab.Servers[got].Name != alone.Servers[want].Name {
+				t.Fatalf("%v: %s was on %s, not %s", ways, key, alone.Servers[want].Name, tab.Servers[got].Name)
+			}
+			if home := tab.Picker.Pick(nil, tab.KeyHash(key), 1)[0]; tab.Servers[home].Name != alone.Servers[want].Name {
+				others++
+			}
+		}
+		if len(tab.Servers) != 4 || others < hashes/2 {
+			t.Errorf("%v: %d servers, and %d keys of %d have another home", ways, len(tab.Servers), others, hashes)
+		}
+	}
+}
+
+// Spare servers that hash keys otherwise are all made use of.
+func TestFailoverToAnotherHash(t *testing.T) {
+	for _, ways := range [][2]string{{"rendezvous", "twemproxy-ketama"}, {"twemproxy-ketama, hash: crc32", "rendezvous"}, {"mcrouter-ch3", "twemproxy-modula"}} {
+		p, s := composed(t, fmt.Sprintf("pools:\n  p: {servers: [m1=h:1, m2=h:2], failover: other, distribution: %s}\n"+
+			"  other: {servers: [o1=h:3, o2=h:4], distribution: %s}\nroutes: [{pool: p}]\n", ways[0], ways[1]))
+		tab := mustTable(t, p, s)
+		first := 0
+		for i := range hashes {
+			names := candidates(t, tab.Servers, tab.Picker, tab.KeyHash(fmt.Appendf(nil, "key%d", i)), 4)
+			if names[0][0] != 'm' || names[1][0] != 'o' || names[2][0] != 'o' || names[3][0] != 'm' {
+				t.Fatalf("%v: candidates %v", ways, names)
+			}
+			if names[1] == "o1" {
+				first++
+			}
+		}
+		if first < hashes/4 || first > hashes*3/4 {
+			t.Errorf("%v: %d keys of %d fail over to o1", ways, first, hashes)
+		}
+	}
+}
+
 func TestBadPartsSayWhereAndWhat(t *testing.T) {
 	f := func(text string, want ...string) {
 		t.Helper()
@@ -204,7 +255,9 @@ func TestBadPartsSayWhereAndWhat(t *testing.T) {
 	f(pair("failover: c", ""), "line 4", "pools: a: failover", `no pool "c"`)
 	f(pair("failover: a", ""), "line 4", "circle")
 	f(pair("failover: b", "warm_up: a"), "line 4", "composed itself", "circle")
-	f(pair("warm_up: b", "distribution: twemproxy-ketama"), "line 4", "pools: a: warm_up", "hashes keys otherwise")
+	same := strings.Replace(pair("warm_up: b", "distribution: twemproxy-ketama"), "y=h:2", "x=h:1@2", 1)
+	f(same, "line 4", "pools: a: warm_up", "server x is in pool b, too", "weight")
+	f(strings.Replace(same, "warm_up", "failover", 1), "line 2", "server x is in two")
 	f(pair("failover: b", "")+"membership: {enabled: false}\n", "line 4", "wants membership")
 	f(strings.Replace(pair("failover: b", ""), "y=", "x=", 1), "line 2", "pools: a", "server x is in two")
 	f(pair("failover: b", "srv: [x.example]"), "line 4", "cannot be composed")
@@ -218,5 +271,7 @@ func TestBadPartsSayWhereAndWhat(t *testing.T) {
 	f(twoPools+"routes:\n  - {pool: users, split: {pool: pages, percent: 101}}\n", "line 10", "split", "101")
 	f(twoPools+"routes:\n  - {pool: users, split: {percent: 1}}\n", "line 10", "split", "no pool")
 	f(twoPools+"routes:\n  - {pool: users, shadow: {pool: none, percent: 1}}\n", "line 10", "shadow", "no pool none")
+	f(twoPools+"routes:\n  - {pool: users, shadow: {pool: users, percent: 1}}\n", "line 10", "shadow", "the route itself")
+	f(twoPools+"routes:\n  - {pool: users, split: {pool: users, percent: 1}}\n", "line 10", "split", "the route itself")
 	f(twoPools+"routes:\n  - {pool: users, shadow: {pool: pages, percent: -1}}\n", "line 10", "shadow", "-1")
 }

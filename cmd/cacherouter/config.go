@@ -58,7 +58,7 @@ type poolConfig struct {
 	Announced      bool           `yaml:"announced" doc:"Whether servers count that other routers and agents announce."`
 	Distribution   string         `yaml:"distribution" doc:"How keys are placed: rendezvous, maglev, ring, or the name of another program's way; see placement.md."`
 	Hash           string         `yaml:"hash" doc:"The key hash, where another program's distribution leaves a choice; empty means its default."`
-	HashTag        string         `yaml:"hash_tag" doc:"Two characters: only the part of a key between them is hashed, as in twemproxy; empty means none."`
+	HashTag        string         `yaml:"hash_tag" doc:"Two characters: only the part of a key between the first one and the next second one is hashed, as in twemproxy, so that keys with that part in common live together; empty means none."`
 	HashStop       string         `yaml:"hash_stop" doc:"Only the part of a key before this text is hashed, as with the stop filter of memcached's proxy; empty means none."`
 	Seed           string         `yaml:"seed" doc:"The seed of memcached's proxy; empty means none."`
 	Mode           string         `yaml:"mode" doc:"The mode of mcproxy-ring: ketama, twemproxy, evcache or default; empty is default."`

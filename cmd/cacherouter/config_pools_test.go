@@ -133,6 +133,14 @@ func TestCheckPrintsRoutes(t *testing.T) {
 	}
 }
 
+// A shadow on the servers that it is to be compared with is doubted.
+func TestCheckDoubtsShadowOnTheSameServers(t *testing.T) {
+	file := writeConfig(t, strings.Replace(twoPools, "p1=h:3", "u3=h:2", 1)+"routes: [{pool: users, shadow: {pool: pages, percent: 1}}]\n")
+	if status, _, errs := command("check", "--config", file); status != 0 || !strings.Contains(errs, "shadow: pool pages has server h:2 of pool users") {
+		t.Errorf("status %d, check warns %s", status, errs)
+	}
+}
+
 // What routes say beside their pools is checked, printed, and obeyed by where.
 func TestPoliciesOfRoutes(t *testing.T) {
 	file := writeConfig(t, `pool: {servers: [a=h:1, b=h:2]}

@@ -52,11 +52,19 @@ func (s *splitConfig) asRouted() router.Split {
 
 // checkOthers checks the pools that a route names beside its own.
 func (r *routeConfig) checkOthers(c *config) error {
+	own, err := c.one(r.Pool)
+	if err != nil {
+		return fmt.Errorf("the route for %s: %w", r.text(), err)
+	}
 	for field, name := range map[string]string{"split": r.Split.Pool, "shadow": r.Shadow.Pool} {
 		if name == "" {
 			continue
 		}
-		if _, err := c.one(name); err != nil {
+		other, err := c.one(name)
+		if other == own {
+			err = errors.New("is the pool of the route itself")
+		}
+		if err != nil {
 			return fmt.Errorf("the route for %s: %s: %w", r.text(), field, err)
 		}
 	}
@@ -135,7 +143,6 @@ func (c *config) checkRoutes(routes []routeConfig, field string) error {
 	for i := range routes {
 		r := &routes[i]
 		err := r.check()
-		_, poolErr := c.one(r.Pool)
 		switch first, twice := lines[r.Prefix]; {
 		case err != nil:
 			err = fmt.Errorf("the route for %s: %w", r.text(), err)
@@ -144,8 +151,6 @@ func (c *config) checkRoutes(routes []routeConfig, field string) error {
 		case r.Deny:
 		case r.Pool == "" && len(c.Pools) > 1:
 			err = fmt.Errorf("the route for %s says no pool", r.text())
-		case poolErr != nil:
-			err = fmt.Errorf("the route for %s: %w", r.text(), poolErr)
 		default:
 			err = r.checkOthers(c)
 		}
@@ -203,6 +208,13 @@ func (c *config) doubts() (all []string) {
 			all = append(all, fmt.Sprintf("listen: %s: no route for the rest of the keys, which are answered with SERVER_ERROR no route for key", c.Listen[i-1].Address))
 		}
 	}
+	for _, table := range c.tables() {
+		for _, r := range table {
+			if name := c.sharedByShadow(&r); name != "" {
+				all = append(all, fmt.Sprintf("the route for %s: shadow: pool %s has server %s of pool %s, where it does twice what clients do once", r.text(), r.Shadow.Pool, name, r.Pool))
+			}
+		}
+	}
 	used := c.routed()
 	for _, p := range c.served() {
 		if len(c.Pools) > 1 && len(c.Routes) > 0 && !used[p.name] {
@@ -210,6 +222,21 @@ func (c *config) doubts() (all []string) {
 		}
 	}
 	return all
+}
+
+// sharedByShadow returns a server that is in the pool of a route and in the one that sees its requests,
+// empty if there is none.
+func (c *config) sharedByShadow(r *routeConfig) string {
+	own, seeing := c.Pools[r.Pool], c.Pools[r.Shadow.Pool]
+	if own == nil || seeing == nil {
+		return ""
+	}
+	for _, s := range own.all() {
+		if slices.ContainsFunc(seeing.all(), func(o serverConfig) bool { return o.Address == s.Address }) {
+			return s.Address
+		}
+	}
+	return ""
 }
 
 // longestFirst sorts routes so that the first one that fits a key is its route.

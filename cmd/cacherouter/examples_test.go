@@ -268,6 +268,30 @@ var examples = map[string]func(e *example, c *exampleClient){
 			e.t.Errorf("the new pool holds %d items, want the 10 that were read and those that were brought over", n)
 		}
 	},
+	"leave-twemproxy.yml": func(e *example, c *exampleClient) {
+		servers := []*exampleClient{e.at("10.0.0.1"), e.at("10.0.0.2"), e.at("10.0.0.3")}
+		old := e.server.cfg.Pools["twemproxy"].table
+		for i := range 30 {
+			key := fmt.Sprint("k", i)
+			servers[old.Picker.Pick(nil, old.KeyHash([]byte(key)), 1)[0]].set(key, "old")
+		}
+		for i := range 20 {
+			c.is(fmt.Sprint("get k", i), fmt.Sprintf("k%d=old", i))
+		}
+		for i := 20; i < 25; i++ {
+			c.set(fmt.Sprint("k", i), "new")
+			c.is(fmt.Sprint("get k", i), fmt.Sprintf("k%d=new", i))
+			c.ask(fmt.Sprint("delete k", i+5))
+			c.is(fmt.Sprint("get k", i+5), nothing)
+		}
+		for _, s := range servers { // nothing of what was written or deleted is left anywhere
+			for i := 20; i < 30; i++ {
+				if got := s.ask(fmt.Sprint("get k", i)); strings.HasSuffix(got, "=old") {
+					e.t.Errorf("a server still has %s", got)
+				}
+			}
+		}
+	},
 	"zones.yml": func(e *example, c *exampleClient) {
 		for i := range 20 {
 			c.set(fmt.Sprint("k", i), "v")

@@ -84,8 +84,12 @@ func (p *placer) table(s *membership.State) (*table, error) {
 	if t.Before, err = p.placeOthers(&p.pool, p.pool.own(s.Before), index, used); err != nil {
 		return nil, err
 	}
-	if t.After, err = p.placeOthers(&p.pool, p.pool.own(s.After), index, used); err != nil {
+	after, err := p.placeOthers(&p.pool, p.pool.own(s.After), index, used)
+	if err != nil {
 		return nil, err
+	}
+	if after.Picker != nil {
+		t.After = []router.Placement{after}
 	}
 	t.Until = s.Until
 	if err := p.spread(t, placed); err != nil {
@@ -154,22 +158,26 @@ func (p *placer) place(of *poolConfig, servers []membership.Server, used map[str
 	return t, nil
 }
 
-// placeOthers returns the placement, as a pool has it, of servers that are elsewhere in the table, nil for
-// none.
-func (p *placer) placeOthers(of *poolConfig, servers []membership.Server, index map[string]int, used map[string]*table) (router.Picker, error) {
+// placeOthers returns the placement, as a pool has it, of servers that are elsewhere in the table; the
+// zero value for none.
+func (p *placer) placeOthers(of *poolConfig, servers []membership.Server, index map[string]int, used map[string]*table) (others router.Placement, err error) {
 	if len(servers) == 0 {
-		return nil, nil
+		return others, nil
 	}
 	servers = of.inOrder(servers)
 	t, err := p.place(of, servers, used)
 	if err != nil {
-		return nil, err
+		return others, err
+	}
+	if !of.hashesLike(&p.pool) {
+		others.Hash = t.KeyHash
 	}
 	moved := elsewhere{Picker: t.Picker, at: make([]int, len(servers))}
 	for i, s := range servers {
 		moved.at[i] = index[s.Name]
 	}
-	return moved, nil
+	others.Picker = moved
+	return others, nil
 }
 
 // elsewhere picks servers whose indexes in the table are others than in the placement.

@@ -80,7 +80,7 @@ func TestPlacementsAreMadeOnce(t *testing.T) {
 	out := &membership.State{Servers: ill.Servers, Before: ill.Servers, Until: time.Now()}
 	out.Servers[1].Status = view.Out
 	third := mustTable(t, p, out)
-	if third.placed == first.placed || third.Before.(elsewhere).Picker != first.Picker {
+	if third.placed == first.placed || third.Before.Picker.(elsewhere).Picker != first.Picker {
 		t.Error("the placement is the old one, or the one before was made again")
 	}
 }
@@ -104,7 +104,7 @@ func TestOtherPlacementsUseTheTablesIndexes(t *testing.T) {
 		}{
 			{tab.Picker, alone(servers("a", "c", "d"))},
 			{tab.Before, alone(s.Before)},
-			{tab.After, alone(s.After)},
+			{tab.After[0], alone(s.After)},
 		} {
 			for i := range 200 {
 				hash := tab.KeyHash(fmt.Appendf(nil, "key%d", i))
@@ -136,6 +136,24 @@ func TestOrderOfTheConfiguration(t *testing.T) {
 	}
 	if static.digest() != alone.digest() {
 		t.Errorf("digest %s, where says %s", static.digest(), alone.digest())
+	}
+}
+
+// With a hash tag keys live together whose tags are the same, whatever the distribution.
+func TestHashTag(t *testing.T) {
+	for _, d := range []string{"rendezvous", "maglev", "ring", "twemproxy-ketama"} {
+		p := newPlacer(t, d, "a", "b", "c")
+		p.pool.HashTag = "{}"
+		tab := mustTable(t, p, &membership.State{Servers: servers("a", "b", "c")})
+		if one, two := tab.KeyHash([]byte("x{tag}1")), tab.KeyHash([]byte("{tag}y")); one != two || one == tab.KeyHash([]byte("x{tags}1")) {
+			t.Errorf("%s: hashes %x, %x", d, one, two)
+		}
+		if tab.KeyHash([]byte("{}a")) == tab.KeyHash([]byte("{}b")) || tab.KeyHash([]byte("{a")) == tab.KeyHash([]byte("{b")) {
+			t.Errorf("%s: keys without a tag are hashed alike", d)
+		}
+		if p.pool.HashTag = "{"; func() error { _, err := buildTable(&p.pool); return err }() == nil {
+			t.Errorf("%s: one character is taken for a tag", d)
+		}
 	}
 }
 
