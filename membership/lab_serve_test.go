@@ -6,26 +6,19 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"cacherouter/internal/built"
 	"cacherouter/internal/memcachedtest"
 	"cacherouter/internal/netlab"
 	"github.com/bradfitz/gomemcache/memcache"
 )
 
-// built builds the command once for all tests.
-var built = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(buildDir, "cacherouter")
-	if out, err := exec.Command("go", "build", "-o", path, "cacherouter/cmd/cacherouter").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cannot build the command: %w: %s", err, out)
-	}
-	return path, nil
-})
+// binary builds the router once for all tests.
+var binary = built.Router("cacherouter")
 
 // serving is a cacherouter process on a host of a lab, and a client beside it.
 type serving struct {
@@ -37,7 +30,7 @@ type serving struct {
 // serve starts the command with a configuration and waits until it answers.
 func serve(t *testing.T, h *netlab.Host, config map[string]any) *serving {
 	t.Helper()
-	program, err := built()
+	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}

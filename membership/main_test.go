@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"cacherouter/internal/built"
 )
 
 // TestMain runs the tests, or in a process that a test has started on a host of its own, a
@@ -20,19 +22,15 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		flag.Set("test.parallel", "6")
 	}
-	var err error
-	buildDir, err = os.MkdirTemp("", "cacherouter-lab-")
-	must(err)
 	// memberlist does not wait for a probe of its own that is under way, which ends soon.
 	probing := goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode")
-	goleak.VerifyTestMain(m, probing, goleak.Cleanup(func(code int) {
-		os.RemoveAll(buildDir)
-		os.Exit(code)
-	}))
+	goleak.VerifyTestMain(building{m}, probing)
 }
 
-// buildDir is for what tests build.
-var buildDir string
+// building runs tests that may build the router.
+type building struct{ *testing.M }
+
+func (b building) Run() int { return built.Main(b.M) }
 
 // roleVariable is in the environment of processes that tests start.
 const roleVariable = "CACHEROUTER_TEST_ROLE"

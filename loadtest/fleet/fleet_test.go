@@ -6,38 +6,35 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"cacherouter/internal/built"
 	"cacherouter/internal/memcachedtest"
 	"cacherouter/loadtest/caller"
 )
 
-var binary string
+var build = built.Router("cacherouter")
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "fleet-test-")
+func TestMain(m *testing.M) { os.Exit(built.Main(m)) }
+
+// binary returns the router's path.
+func binary(t *testing.T) string {
+	t.Helper()
+	path, err := build()
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
-	os.Chmod(dir, 0o755)
-	binary = filepath.Join(dir, "cacherouter")
-	if text, err := exec.Command("go", "build", "-o", binary, "cacherouter/cmd/cacherouter").CombinedOutput(); err != nil {
-		panic(string(text))
-	}
-	status := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(status)
+	return path
 }
 
 func start(t *testing.T, c Config) *Fleet {
 	t.Helper()
 	memcachedtest.Need(t, "memcached")
-	c.Binary = binary
+	c.Binary = binary(t)
 	f, err := Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

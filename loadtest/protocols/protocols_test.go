@@ -8,9 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cacherouter/internal/built"
 	"cacherouter/internal/memcachedtest"
 	"cacherouter/loadtest/echo"
 	"cacherouter/loadtest/load"
@@ -28,8 +27,8 @@ import (
 // asEcho as the first argument makes the test binary an echo server.
 const asEcho = "echo-server"
 
-// router is the binary under test, built once.
-var router string
+// router builds the binary under test once.
+var router = built.Router("cacherouter")
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 6 && os.Args[1] == asEcho { // echo-server --cert FILE --key FILE
@@ -42,29 +41,19 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(withRouter(m))
-}
-
-func withRouter(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "protocols-test-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	router = filepath.Join(dir, "cacherouter")
-	if text, err := exec.Command("go", "build", "-o", router, "cacherouter/cmd/cacherouter").CombinedOutput(); err != nil {
-		fmt.Printf("cannot build the router: %v\n%s", err, text)
-		return 1
-	}
-	return m.Run()
+	os.Exit(built.Main(m))
 }
 
 // brief is the real comparison, but short.
 func brief(t *testing.T) Config {
 	t.Helper()
 	memcachedtest.Need(t, "memcached")
+	path, err := router()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return Config{
-		Router: router, Echo: []string{os.Args[0], asEcho}, Rounds: 1, Duration: 30 * time.Millisecond,
+		Router: path, Echo: []string{os.Args[0], asEcho}, Rounds: 1, Duration: 30 * time.Millisecond,
 		Layout: process.Shared,
 	}
 }

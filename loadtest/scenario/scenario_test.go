@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"cacherouter/internal/built"
 	"cacherouter/internal/memcachedtest"
 	"cacherouter/loadtest/caller"
 	"cacherouter/loadtest/fleet"
@@ -19,21 +18,18 @@ import (
 	"cacherouter/loadtest/traffic"
 )
 
-var binary string
+var build = built.Router("cacherouter")
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "scenario-test-")
+func TestMain(m *testing.M) { os.Exit(built.Main(m)) }
+
+// binary returns the router's path.
+func binary(t *testing.T) string {
+	t.Helper()
+	path, err := build()
 	if err != nil {
-		panic(err)
+		t.Fatal(err)
 	}
-	os.Chmod(dir, 0o755) // routers run as users of their own
-	binary = filepath.Join(dir, "cacherouter")
-	if text, err := exec.Command("go", "build", "-o", binary, "cacherouter/cmd/cacherouter").CombinedOutput(); err != nil {
-		panic(string(text))
-	}
-	status := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(status)
+	return path
 }
 
 // onStage returns a stage for a short form of a scenario.
@@ -47,7 +43,7 @@ func onStage(t *testing.T) *stage {
 func alone(t *testing.T) *stage {
 	t.Helper()
 	memcachedtest.Need(t, "memcached")
-	return &stage{Config: Config{Binary: binary, Note: func(text string) { t.Log(text) }}, Report: &Report{Name: t.Name()}, ctx: t.Context()}
+	return &stage{Config: Config{Binary: binary(t), Note: func(text string) { t.Log(text) }}, Report: &Report{Name: t.Name()}, ctx: t.Context()}
 }
 
 func (s *stage) must(t *testing.T, err error) {
