@@ -41,6 +41,7 @@ var routerMetrics = newGroup("", nil,
 	counter("loop_rests_total", "Moments in which a loop let events gather.", func(s *snap) uint64 { return s.Loop.Rests }),
 	counter("received_bytes_total", "Bytes read from clients and servers.", func(s *snap) uint64 { return s.Loop.BytesIn }),
 	counter("sent_bytes_total", "Bytes written to clients and servers.", func(s *snap) uint64 { return s.Loop.BytesOut }),
+	counter("loop_copied_bytes_total", "Bytes that the event loops moved between buffers; what the kernel copies is not in it.", func(s *snap) uint64 { return s.Loop.Copied }),
 	counter("denied_total", "Requests that their route does not let pass, answered with an error.", func(s *snap) uint64 { return s.Denied }),
 	counter("unrouted_total", "Requests on keys that no pool has, answered with an error.", func(s *snap) uint64 { return s.Unrouted }),
 )

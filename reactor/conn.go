@@ -126,6 +126,7 @@ func (c *Conn) Write(p []byte) {
 	}
 	c.room(len(p))
 	c.out = append(c.out, p...)
+	c.loop.stats.Copied += uint64(len(p))
 	c.touch()
 }
 
@@ -136,6 +137,7 @@ func (c *Conn) WriteString(s string) {
 	}
 	c.room(len(s))
 	c.out = append(c.out, s...)
+	c.loop.stats.Copied += uint64(len(s))
 	c.touch()
 }
 
@@ -152,6 +154,7 @@ func (c *Conn) room(n int) {
 		c.async.unpin()
 	}
 	out := append(c.loop.buffers.take(max(len(c.out)+n, 2*cap(c.out))), c.out[c.sent:]...)
+	c.loop.stats.Copied += uint64(len(out))
 	c.loop.buffers.give(c.out)
 	c.out, c.sent = out, 0
 }
@@ -292,6 +295,7 @@ func (c *Conn) trim() {
 		c.out, c.sent = nil, 0
 	case c.sent > len(c.out)/2:
 		c.out = c.out[:copy(c.out, c.out[c.sent:])]
+		c.loop.stats.Copied += uint64(len(c.out))
 		c.sent = 0
 	}
 }

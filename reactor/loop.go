@@ -45,6 +45,7 @@ type Stats struct {
 	Calls       uint64
 	BytesIn     uint64
 	BytesOut    uint64
+	Copied      uint64 // bytes moved from one buffer of a connection, or from its handler, to another
 	Connections int64 // open now
 	// AcceptErrors counts connections that could not be accepted for want of
 	// descriptors or memory.
@@ -77,6 +78,7 @@ func (st *Stats) Add(o Stats) {
 	st.Calls += o.Calls
 	st.BytesIn += o.BytesIn
 	st.BytesOut += o.BytesOut
+	st.Copied += o.Copied
 	st.Connections += o.Connections
 	st.AcceptErrors += o.AcceptErrors
 	st.Denied += o.Denied
@@ -104,6 +106,7 @@ type Loop struct {
 	buffers buffers
 	conns   map[*Conn]struct{}
 	onTurn  func()
+	begun   bool
 	longest time.Duration // turn since Longest was called
 
 	resting resting
@@ -202,7 +205,7 @@ func (l *Loop) Post(f func()) bool {
 func (l *Loop) Run(ctx context.Context) error {
 	runtime.LockOSThread() // the thread's timers are set up for the loop
 	defer runtime.UnlockOSThread()
-	l.poller.begin()
+	l.begin()
 	stop := context.AfterFunc(ctx, func() { l.Post(func() {}) })
 	defer stop()
 	defer l.close()
@@ -212,6 +215,21 @@ func (l *Loop) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (l *Loop) begin() {
+	if !l.begun {
+		l.begun = true
+		l.poller.begin()
+	}
+}
+
+// Turn turns the loop once, waiting as long as Run would. It is for who drives a loop by hand, so that the
+// same happens each time, on one thread. What is open is closed by Run with a context that has
+// ended.
+func (l *Loop) Turn() error {
+	l.begin()
+	return l.turn()
 }
 
 func (l *Loop) turn() error {

@@ -47,6 +47,7 @@ func (c *Conn) reoffer() {
 		return
 	}
 	c.in = c.in[:copy(c.in, c.in[n:])]
+	c.loop.stats.Copied += uint64(len(c.in))
 	if len(c.in) == 0 {
 		c.loop.buffers.give(c.in)
 		c.in = nil
@@ -119,6 +120,7 @@ func (c *Conn) received(b []byte) {
 	rest := b[n:]
 	c.in = c.loop.buffers.take(max(min(c.need, scratchSize), len(rest)))
 	c.in = append(c.in, rest...)
+	c.loop.stats.Copied += uint64(len(rest))
 }
 
 // grow makes room for n more bytes behind c.in.
@@ -127,6 +129,7 @@ func (c *Conn) grow(n int) {
 		return
 	}
 	in := append(c.loop.buffers.take(max(len(c.in)+n, 2*cap(c.in))), c.in...)
+	c.loop.stats.Copied += uint64(len(in))
 	c.loop.buffers.give(c.in)
 	c.in = in
 }

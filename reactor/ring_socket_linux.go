@@ -98,6 +98,7 @@ func (s *ringSocket) read(p []byte) (n int, again bool, err error) {
 			s.p.buffers.Release(s.next().ID)
 		}
 	}
+	s.conn.loop.stats.Copied += uint64(n)
 	switch {
 	case n > 0:
 		return n, false, nil
@@ -160,6 +161,7 @@ func (s *ringSocket) add(b []byte) {
 		s.kept, s.keptAt = kept, 0
 	}
 	s.kept = append(s.kept, b...)
+	s.conn.loop.stats.Copied += uint64(len(b))
 }
 
 // write puts a write among those that are done at the end of the turn. Its result comes

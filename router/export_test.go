@@ -1,8 +1,11 @@
 package router
 
 import (
+	"context"
 	"time"
 	"unsafe"
+
+	"cacherouter/reactor"
 )
 
 // Age makes a router that does not run yet believe that it has run for some time, so that
@@ -11,3 +14,12 @@ func Age(r *Router, by time.Duration) { r.started = r.started.Add(-by) }
 
 // RequestSize is the size of a request in bytes.
 const RequestSize = unsafe.Sizeof(request{})
+
+// Turn turns the first loop of a router that is not run.
+func Turn(r *Router) error { return r.loops[0].Turn() }
+
+// Counted returns the counters of the first loop of a router that is not run.
+func Counted(r *Router) reactor.Stats { return r.loops[0].Stats() }
+
+// Close closes what is open in the first loop of a router that is not run; ctx has ended.
+func Close(ctx context.Context, r *Router) error { return r.loops[0].Run(ctx) }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the test suite talks to: real memcached, a peer proxy, real clients, Prometheus, a terminal, and the C
+# Installs the Debian packages that the test suite talks to: real memcached, a peer proxy, real clients, Prometheus, a terminal, valgrind, and the C
 # compiler that the race detector links with. Installs nothing that is there already. Without root or apt-get it only
 # says what is missing; the tests concerned then skip by name (with CI set they fail).
 set -euo pipefail
@@ -10,7 +10,7 @@ packages=(
     php-cli php-memcached libcache-memcached-fast-perl
     python3-binary-memcached libmemcached-libmemcached-perl ruby ruby-dalli
     libspymemcached-java default-jdk-headless
-    gcc libc6-dev qemu-user
+    gcc libc6-dev qemu-user valgrind
     iproute2 iptables chromium prometheus tmux systemd
 )
 
