@@ -257,7 +257,7 @@ func (l *lane) resend(f Failure) (failed int) {
 	l.waiting = queue{}
 	for calls.n > 0 {
 		c := calls.pop()
-		if l.s.took(c) < l.s.cfg.Timeout && c.Repeatable && !c.retried && !l.s.closed {
+		if l.s.took(c) < l.s.cfg.Timeout && c.Repeatable && !c.retried && !l.s.closed && l.s.cfg.Retry() {
 			c.retried = true
 			l.s.stats.Retries++
 			c.Owner.Restarted(c)

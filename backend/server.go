@@ -30,6 +30,9 @@ type Config struct {
 	Dial reactor.Dialer
 	// User and Password are said first on each connection, if User is not empty.
 	User, Password string
+	// Retry is asked, on the loop's goroutine, whether a repeatable call may be sent again
+	// as its connection was lost; nil means always.
+	Retry func() bool
 	// Log gets changes of state; nil means none.
 	Log *slog.Logger
 	// Reached is told, on the loop's goroutine, when the first of all views that share Health
@@ -120,6 +123,9 @@ type Server struct {
 func New(l *reactor.Loop, c Config) *Server {
 	if c.Health == nil {
 		c.Health = new(Health)
+	}
+	if c.Retry == nil {
+		c.Retry = func() bool { return true }
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

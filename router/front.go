@@ -123,6 +123,9 @@ const lagEvery = 250 * time.Millisecond
 // gone forgets a client.
 func (f *front) gone(s *session) {
 	delete(f.sessions, s)
+	if s != nil {
+		s.guest.leave()
+	}
 	if f.drained != nil && len(f.sessions) == 0 {
 		f.drained()
 		f.drained = nil

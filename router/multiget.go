@@ -5,6 +5,7 @@ import (
 
 	"cacherouter/backend"
 	"cacherouter/memproto"
+	"cacherouter/quota"
 )
 
 // A multiget is served in windows of keys, so that a client's memory stays bounded
@@ -45,6 +46,7 @@ type gather struct {
 	fault   []byte          // an error line of any server
 	torn    bool            // some of the reply has been sent
 	parked  bool            // a window waits to be asked for
+	quotas  []*quota.Quota  // that it is counted by
 }
 
 // askedKey is one key of a window, and where its value is.
@@ -60,8 +62,19 @@ type askedKey struct {
 
 // multiget serves a retrieval of several keys.
 func (s *session) multiget(r *memproto.Request) {
+	q := s.push(r)
+	if s.quota != nil {
+		if v := s.quota.Ask(s.front.now(), r.NumKeys); v != quota.Passed {
+			q.came = 0
+			q.finish(networkRefuses[v])
+			return
+		}
+	}
 	g := s.front.gathers.take()
-	g.front, g.request, g.verb = s.front, s.push(r), r.Verb
+	g.front, g.request, g.verb = s.front, q, r.Verb
+	if s.quota != nil {
+		g.quotas = append(g.quotas, s.quota)
+	}
 	g.request.gather, g.request.several, g.request.way = g, true, Several
 	g.request.noteKeys(r)
 	g.prefix = append(g.prefix[:0], r.Line[:len(r.Line)-len(r.Keys)]...)
@@ -101,6 +114,12 @@ func (g *gather) add(key []byte) {
 		g.fault = append(g.fault[:0], refusal...)
 		return
 	}
+	if r != nil && r.quota != nil {
+		if refusal = g.enter(r.quota); refusal != nil {
+			g.fault = append(g.fault[:0], refusal...)
+			return
+		}
+	}
 	own := key
 	if r.renames() {
 		g.front.key = r.appendKey(g.front.key[:0], key)
@@ -121,6 +140,11 @@ func (g *gather) add(key []byte) {
 		g.fault = append(g.fault[:0], limited...)
 		return
 	}
+	if w.p.sheds && !g.torn && w.crowded(hash, g.kindOfKeys(), r.ranks()) {
+		g.shed(w, r, own)
+		return
+	}
+	w.budget.Asked(1)
 	w.seal(hash, key)
 	n, a := g.home(w, hash, key)
 	if r != nil && r.maxTTL > 0 && g.touches() { // in words of its own
@@ -335,7 +359,8 @@ func (g *gather) clear() {
 func (g *gather) end(line []byte) {
 	q := g.request
 	g.clear()
-	*g = gather{front: g.front, prefix: g.prefix, keys: g.keys[:0], parts: g.parts, asked: g.asked, values: g.values, fault: g.fault[:0]}
+	g.depart()
+	*g = gather{front: g.front, prefix: g.prefix, keys: g.keys[:0], parts: g.parts, asked: g.asked, values: g.values, fault: g.fault[:0], quotas: g.quotas}
 	if cap(g.keys) > keepReply {
 		g.keys, g.asked = nil, nil
 	}

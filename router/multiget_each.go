@@ -11,7 +11,7 @@ import (
 
 // unfinished reports whether a key's value may be elsewhere.
 func (a *askedKey) unfinished() bool {
-	return a.from == a.to && (a.more || a.part.failed != 0)
+	return a.from == a.to && (a.more || a.part != nil && a.part.failed != 0)
 }
 
 // incomplete reports whether any key of the window is unfinished.
@@ -43,13 +43,7 @@ func (g *gather) askOne(i int) {
 	w := a.w
 	q := w.newRequest()
 	q.parent, q.place = g, int32(i)
-	kind := memproto.Copyable
-	switch g.verb {
-	case memproto.Gets:
-		kind = memproto.Reads
-	case memproto.Gat, memproto.Gats:
-		kind = memproto.Changes
-	}
+	kind := g.kindOfKeys()
 	key := a.key
 	if a.under.renames() {
 		w.front.key = a.under.appendKey(w.front.key[:0], key)
@@ -79,6 +73,17 @@ func (g *gather) askOne(i int) {
 		return
 	}
 	q.pass(w.line)
+}
+
+// kindOfKeys is what a request for one of the keys would be.
+func (g *gather) kindOfKeys() memproto.Kind {
+	switch {
+	case g.touches():
+		return memproto.Changes
+	case g.verb == memproto.Gets:
+		return memproto.Reads
+	}
+	return memproto.Copyable
 }
 
 // missedAt asks for an item that one of the servers with copies has missed: the home, or a

@@ -9,6 +9,7 @@ import (
 	"cacherouter/coalesce"
 	"cacherouter/epoch"
 	"cacherouter/hotkey"
+	"cacherouter/quota"
 	"cacherouter/reactor"
 	"cacherouter/refresh"
 )
@@ -42,6 +43,13 @@ type PoolConfig struct {
 	// forget them; see [Pool.Forget]. It is called on a goroutine of its own. Nil means
 	// that nobody wants to know.
 	OnWritten func(hashes []uint64)
+	// Shed says how many units in flight, as Table.Bound counts them, each server may have when
+	// a request of a priority comes; 0 means any number. Beyond that the request is answered
+	// with an error, or as MissOnFailure says. It needs tables with a bound.
+	Shed [NumPriorities]int
+	// Retries bounds how many reads are asked again because a server failed; nil means no
+	// bound. Each loop has its share of Floor.
+	Retries *quota.Retries
 	// FailoverTTL bounds the time to live of what is written in place of a server that is
 	// away; 0 means DefaultFailoverTTL.
 	FailoverTTL time.Duration
@@ -113,6 +121,7 @@ type Pool struct {
 	copies  *copyMarks
 	heat    *heat           // nil if keys are not counted
 	limiter *hotkey.Limiter // nil if there is no limit
+	sheds   bool            // Shed bounds anything
 	leases  *leases         // nil if misses are shown to all
 	rumours rumours
 	version atomic.Uint64 // of the table
@@ -128,6 +137,7 @@ func newPool(r *Router, c PoolConfig) (*Pool, error) {
 		return nil, errors.New("cannot route without servers")
 	}
 	p := &Pool{r: r, cfg: c.withDefaults(), epochs: epoch.New(0), copies: newCopyMarks()}
+	p.sheds = c.Shed != [NumPriorities]int{}
 	p.rumours.some = make(chan struct{}, 1)
 	return p, nil
 }

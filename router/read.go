@@ -85,9 +85,12 @@ func (q *request) askNext(raw []byte) {
 func (q *request) readFailed(f backend.Failure) {
 	q.dropRefill()
 	raw := q.call.Raw()
+	copied := q.from.at < q.from.copies && !q.from.nodes[q.from.at+1].Retired()
 	switch {
-	case q.from.at < q.from.copies && !q.from.nodes[q.from.at+1].Retired(): // the home is still to be asked
+	case copied && q.w.retry(): // the home is still to be asked
 		q.askNext(raw)
+	case copied:
+		q.unread(raw, f)
 	case q.from.at > q.from.copies: // the home has missed it
 		q.conclude(bytes.Clone(q.w.missReply(q.sent, raw)))
 	case q.w.redirects(f) && q.avoid == nil && q.elsewhere():

@@ -1,10 +1,11 @@
 package router
 
 import (
-	"sync/atomic"
+	"fmt"
 	"time"
 
 	"cacherouter/memproto"
+	"cacherouter/quota"
 )
 
 // Records are made when a request is over, of what it still has by then. What it has not is
@@ -14,7 +15,7 @@ import (
 type recorder struct {
 	Recording
 	left int // requests up to the next one that is sampled
-	slow *allowance
+	slow *quota.Quota
 	made Record // at hand
 }
 
@@ -29,16 +30,21 @@ type course struct {
 }
 
 // record makes the loops keep records.
-func (r *Router) record() {
+func (r *Router) record() error {
 	c := r.cfg.Record
 	if c.To == nil || c.Every <= 0 && c.Over <= 0 {
-		return
+		return nil
 	}
-	slow := newAllowance(c.SlowRate)
+	rate := min(max(c.SlowRate, 1), quota.MaxRate)
+	slow, err := quota.New(quota.Config{Rate: float64(rate), Burst: rate})
+	if err != nil {
+		return fmt.Errorf("slow requests: %w", err)
+	}
 	for i, f := range r.fronts {
 		// Loops do not begin with the same request, so that few are soon seen.
 		f.recorder = &recorder{Recording: c, left: 1 + i*c.Every/len(r.fronts), slow: slow}
 	}
+	return nil
 }
 
 // over looks whether a request that is over is to be recorded. It took so long.
@@ -51,7 +57,7 @@ func (r *recorder) over(q *request, took time.Duration, gone bool) {
 	}
 	if r.Over > 0 && took >= r.Over {
 		q.w.stats.Slow++
-		if slow = r.slow.take(q.w.now()); !slow {
+		if slow = r.slow.Ask(q.w.now(), 1) == quota.Passed; !slow {
 			q.w.stats.SlowUnrecorded++
 		}
 	}
@@ -154,31 +160,4 @@ func (p *part) noteAnswer() {
 func (q *request) by(n *node, sent, first time.Duration) {
 	c := &q.stray().course
 	c.server, c.sent, c.first = n, sent, first
-}
-
-// allowance lets through so many a second, and as many at once. Any goroutine may use it.
-type allowance struct {
-	gap   time.Duration
-	burst time.Duration
-	until atomic.Int64 // up to when it is spent, on the router's clock
-}
-
-func newAllowance(perSecond int) *allowance {
-	a := &allowance{gap: time.Second / time.Duration(max(perSecond, 1)), burst: time.Second}
-	a.until.Store(-int64(a.burst)) // nothing is spent at the start of the clock
-	return a
-}
-
-// take reports whether there may be one more now.
-func (a *allowance) take(now time.Duration) bool {
-	for {
-		old := a.until.Load()
-		from := max(time.Duration(old), now-a.burst)
-		if from+a.gap > now {
-			return false
-		}
-		if a.until.CompareAndSwap(old, int64(from+a.gap)) {
-			return true
-		}
-	}
 }

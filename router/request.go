@@ -5,6 +5,7 @@ import (
 	"cacherouter/hotkey"
 	"cacherouter/internal/prefetch"
 	"cacherouter/memproto"
+	"cacherouter/quota"
 )
 
 // request is one request of a client, from its dispatch to its reply. There are many at a
@@ -50,6 +51,7 @@ type state struct {
 	strayed    bool // detour is its own
 	outrun     bool // its client has written the key since; only where there are leases
 	several    bool // keys are asked for
+	counted    bool // by quotas
 
 	// came is when it was read, as stamp has it; 0 of what is not a request.
 	came uint32
@@ -96,8 +98,10 @@ type detour struct {
 	waited       bool // has been parked: counted by the session
 	// detached says that it is not in its client's list: its reply may come at any time.
 	detached bool
-	fill     *refill // waits for the reply
-	course   course  // where there are records
+	fill     *refill      // waits for the reply
+	held     *quota.Quota // of its route, that it is counted by
+	owed     *quota.Quota // of its client, which is gone
+	course   course       // where there are records
 
 	// Of one that may have to pull its item first.
 	old     *node  // where the item lived before; nil if it need not
@@ -133,6 +137,9 @@ const keepReply = 16 << 10
 
 // recycle takes back a request that is over.
 func (f *front) recycle(q *request) {
+	if q.counted {
+		q.depart()
+	}
 	if q.kind == memproto.Changes {
 		if q.clean != nil {
 			q.clean.release()
@@ -213,10 +220,17 @@ func (q *request) of(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
 
 // submit sends the request where it belongs.
 func (q *request) submit(raw []byte) {
-	if !q.hidden && !q.w.allowed(q.hash) {
-		q.w.stats.Limited++
+	switch w := q.w; {
+	case q.hidden:
+	case !w.allowed(q.hash):
+		w.stats.Limited++
 		q.finish(limited)
 		return
+	case w.p.sheds && w.crowded(q.hash, q.kind, q.under.ranks()):
+		q.shed(raw)
+		return
+	default:
+		w.budget.Asked(1)
 	}
 	q.pass(raw)
 }
@@ -325,6 +339,9 @@ func (q *request) finish(b []byte) { q.end(b, memproto.OutcomeOf(q.verb, b)) }
 // end is finish with what the reply says.
 func (q *request) end(b []byte, o memproto.Outcome) {
 	s := q.session
+	if q.counted {
+		q.depart()
+	}
 	switch {
 	case q.parent != nil:
 		q.parent.answered(int(q.place), b)

@@ -157,7 +157,7 @@ func (q *request) route() {
 }
 
 // routeAround works out where a read goes whose home has failed it: to the first candidate
-// that holds nothing old. It reports whether there is one.
+// that holds nothing old. It reports whether there is one, and the request may be retried.
 func (q *request) routeAround() bool {
 	w := q.w
 	d := q.stray()
@@ -171,6 +171,9 @@ func (q *request) routeAround() bool {
 	w.picks = w.table.Picker.Pick(w.picks[:0], q.hash, max(w.reach, 2))
 	for _, i := range w.picks {
 		if n := w.nodes[i]; n != q.avoid && w.trusted(n) {
+			if !w.retry() {
+				return false
+			}
 			q.node = n
 			q.from.add(n)
 			w.load(&q.charge, n, 1)

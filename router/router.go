@@ -31,6 +31,9 @@ type Config struct {
 	Pools []PoolConfig
 	// Routes say which pool a key goes to; none means that all go to the first one.
 	Routes []Route
+	// Clients bound what clients may ask, by the networks that they come from. The longest
+	// prefix that an address is in decides; clients of unix sockets are in none.
+	Clients []ClientQuota
 	// Version is what the version command says, n.n.n; empty means DefaultVersion.
 	Version string
 	// MaxLine is the longest line of a get, in bytes; 0 means DefaultMaxLine. Any other
@@ -120,6 +123,7 @@ type Router struct {
 	routes   *routes
 	fronts   []*front
 	loops    []*reactor.Loop
+	networks []*network    // the longest prefix first
 	sessions atomic.Uint64 // so far
 
 	mu        sync.Mutex
@@ -148,6 +152,9 @@ func New(c Config) (*Router, error) {
 	if r.routes, err = newRoutes(c.Routes, r.names()); err != nil {
 		return nil, err
 	}
+	if r.networks, err = newNetworks(c.Clients); err != nil {
+		return nil, err
+	}
 	for range c.Loops {
 		if err := r.addLoop(); err != nil {
 			return nil, err
@@ -159,8 +166,7 @@ func New(c Config) (*Router, error) {
 		}
 		p.SetTable(p.cfg.Table)
 	}
-	r.record()
-	return r, nil
+	return r, r.record()
 }
 
 // addLoop makes one more loop, with a worker of each pool.

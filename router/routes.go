@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cacherouter/memproto"
+	"cacherouter/quota"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -33,6 +34,10 @@ type Route struct {
 	Split Split
 	// Shadow is sent a share of the requests, too; see [Split.Share].
 	Shadow Split
+	// Quota bounds what may be asked by the route, through all loops together.
+	Quota quota.Config
+	// Priority says how soon its requests are shed; see [PoolConfig.Shed].
+	Priority Priority
 }
 
 // Split is the other pool of a route; none if Pool is empty.
@@ -65,6 +70,8 @@ type route struct {
 	below          uint64 // the hashes of those; 0 if there are none
 	shade          int    // the pool that sees a share of the requests
 	shadeBelow     uint64 // the hashes of their keys; 0 if there are none
+	quota          *quota.Quota
+	priority       Priority
 }
 
 // What is said of keys that have no route, or one that does not let them pass.
@@ -78,7 +85,7 @@ var (
 func newRoute(r Route, pools []string) (route, error) {
 	t := route{
 		prefix: []byte(r.Prefix), deny: r.Deny, readOnly: r.ReadOnly, maxTTL: int64(r.MaxTTL / time.Second), add: []byte(r.Add),
-		pool: slices.Index(pools, r.Pool),
+		pool: slices.Index(pools, r.Pool), priority: r.Priority,
 	}
 	if r.Strip {
 		t.strip = len(r.Prefix)
@@ -86,6 +93,9 @@ func newRoute(r Route, pools []string) (route, error) {
 	var err error
 	if t.other, t.below, err = r.Split.find(pools); err == nil {
 		t.shade, t.shadeBelow, err = r.Shadow.find(pools)
+	}
+	if err == nil {
+		t.quota, err = quota.New(r.Quota)
 	}
 	if err != nil {
 		return t, fmt.Errorf("route %q: %w", r.Prefix, err)
@@ -137,7 +147,7 @@ func splitHash(key []byte) uint64 {
 
 // plain reports whether the route says nothing but where keys go.
 func (r *route) plain() bool {
-	return !r.deny && !r.readOnly && r.maxTTL == 0 && r.shadeBelow == 0 && !r.renames()
+	return !r.deny && !r.readOnly && r.maxTTL == 0 && r.shadeBelow == 0 && !r.renames() && r.quota == nil && r.priority == Normal
 }
 
 // renames reports whether servers know the route's keys by other names.
@@ -275,10 +285,14 @@ func (f *front) refused(why []byte) {
 // lead finds the request's pool, and reports whether it may go there; else it is over.
 func (q *request) lead(key []byte, k memproto.Kind, v memproto.Verb) bool {
 	w, r, refusal := q.session.lead(key, k)
+	switch {
+	case q.hidden: // must not be refused for want of a quota
+	case refusal != nil:
+		q.session.front.refused(refusal)
+	default:
+		refusal = q.enter(r)
+	}
 	if refusal != nil {
-		if !q.hidden {
-			q.session.front.refused(refusal)
-		}
 		q.verb, q.came = v, 0 // which is about what servers are asked
 		q.finish(refusal)
 		return false

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cacherouter/memproto"
+	"cacherouter/quota"
 	"cacherouter/reactor"
 )
 
@@ -20,9 +21,11 @@ const (
 // replies leave in that order.
 type session struct {
 	front      *front
-	only       *worker // of all keys; nil if routes say of which
+	only       *worker // of all keys; nil if routes say of which, or there is a quota
 	routes     *routes
-	by         *entrance // that it came by
+	by         *entrance    // that it came by
+	quota      *quota.Quota // of its network; nil if there is none
+	guest      *guest       // the same
 	conn       *reactor.Conn
 	head, tail *request
 	n          int // requests in the list
@@ -61,7 +64,10 @@ func (f *front) newSession(c *reactor.Conn, by *entrance) *session {
 	if f.recorder != nil {
 		s.peer = c.Peer()
 	}
-	if pool, ok := by.routes.alone(); ok {
+	if s.guest = f.r.welcome(c, by); s.guest != nil {
+		s.quota = s.guest.quota
+	}
+	if pool, ok := by.routes.alone(); ok && s.quota == nil {
 		s.only = f.workers[pool]
 	}
 	f.sessions[s] = struct{}{}
@@ -287,14 +293,14 @@ func (s *session) Closed(err error) {
 	for s.head != nil {
 		q := s.pop()
 		s.abandoned(q)
-		q.session = nil
+		q.disown()
 		if q.done {
 			s.front.recycle(q)
 		}
 	}
 	for _, q := range s.loose {
 		s.abandoned(q)
-		q.session = nil
+		q.disown()
 		s.front.waiting--
 	}
 	s.loose = nil

@@ -53,6 +53,7 @@ func (w *worker) shadowGet(key []byte) {
 // newShadow returns a request that no client waits for.
 func (w *worker) newShadow(key []byte, coded bool, v memproto.Verb, k memproto.Kind) *request {
 	w.stats.Shadowed++
+	w.budget.Asked(1)
 	w.shadows++
 	q := w.newRequest()
 	q.hidden = true

@@ -173,6 +173,10 @@ func dial(t testing.TB, addr string) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newClient(t, nc)
+}
+
+func newClient(t testing.TB, nc net.Conn) *client {
 	t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(patience))
 	return &client{t, nc.(*net.TCPConn), bufio.NewReader(nc)}

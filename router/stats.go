@@ -40,9 +40,13 @@ type Stats struct {
 	Overtaken  uint64 // copies not made as a write came in between
 	Spread     uint64 // copies stored together with their home
 	Limited    uint64 // requests on keys that have too many
+	Retried    uint64 // reads asked again as a server failed
+	Unretried  uint64 // those not asked again as too many were
 	Pulled     uint64 // items looked for where they lived before
 	Cleaned    uint64 // deletions of what a write has left elsewhere
 	Uncleaned  uint64 // those that failed; the server is not trusted for a while
+
+	Shed [NumPriorities]uint64 // requests refused as their servers had too many, by priority
 
 	Slow           uint64 // requests that took as long as Recording.Over
 	SlowUnrecorded uint64 // those that were too many a second for a record
@@ -106,6 +110,11 @@ func (st *Stats) add(o *Stats) {
 	st.Overtaken += o.Overtaken
 	st.Spread += o.Spread
 	st.Limited += o.Limited
+	st.Retried += o.Retried
+	st.Unretried += o.Unretried
+	for i, n := range o.Shed {
+		st.Shed[i] += n
+	}
 	st.Pulled += o.Pulled
 	st.Cleaned += o.Cleaned
 	st.Uncleaned += o.Uncleaned

@@ -10,6 +10,7 @@ import (
 	"cacherouter/epoch"
 	"cacherouter/hotkey"
 	"cacherouter/latency"
+	"cacherouter/quota"
 	"cacherouter/reactor"
 )
 
@@ -39,6 +40,7 @@ type worker struct {
 	near       *hotkey.Near              // nil if there is none
 	leaser     reactor.Timer
 	holds      holds
+	budget     *quota.Budget     // of retries; nil means no bound
 	open       []*part           // a multiget's parts, by server and lane
 	shadows    int               // requests outstanding that no client waits for
 	stats      Stats             // of its keys; what is about clients is the front's
@@ -48,6 +50,9 @@ type worker struct {
 func newWorker(f *front, p *Pool) (*worker, error) {
 	w := &worker{front: f, p: p, epochs: p.epochs, picks: make([]int, 0, 8)}
 	w.expirer.Func = w.expire
+	if c := p.cfg.Retries; c != nil {
+		w.budget = &quota.Budget{Retries: quota.Retries{Share: c.Share, Floor: c.Floor / float64(f.r.cfg.Loops)}}
+	}
 	if c := p.cfg.Coalesce; c != nil {
 		var err error
 		if w.flights, err = coalesce.New[*request](*c); err != nil {
@@ -61,6 +66,9 @@ func newWorker(f *front, p *Pool) (*worker, error) {
 func (w *worker) turned() {
 	if w.flights != nil {
 		w.flights.Sent()
+	}
+	if w.budget != nil {
+		w.budget.At(w.now())
 	}
 	if w.p.heat != nil {
 		w.heat = w.p.heat.collector.Heat()
@@ -108,6 +116,7 @@ func (w *worker) backendConfig(s Server, h *backend.Health) backend.Config {
 	return backend.Config{
 		Observe:        observe,
 		Reached:        w.r.cfg.Reached,
+		Retry:          w.retry,
 		Name:           s.Name,
 		Address:        s.Address,
 		Timeout:        c.Timeout,
