@@ -56,6 +56,8 @@ type Config struct {
 	SlowOver time.Duration
 	// Records tells what has become of the records of requests.
 	Records func() RecordCounts
+	// Quotas tells what has become of the quotas of routes and networks; nil if there are none.
+	Quotas func() []router.QuotaUse
 	// Reload reloads the configuration; its error says what is wrong with it.
 	Reload func() error
 	// Local says that only this host reaches the listener. Then requests for other names than
@@ -138,6 +140,9 @@ func (s *Server) figures() *figures {
 		pools = []Pool{{Router: s.cfg.Router, Membership: s.cfg.Membership, HotKeys: s.cfg.HotKeys}}
 	}
 	addRouter(f, s.cfg.Router, pools)
+	if s.cfg.Quotas != nil {
+		addQuotas(f, s.cfg.Quotas())
+	}
 	for i, p := range pools {
 		f.pool = p.Name
 		if p.Membership != nil {

@@ -94,6 +94,7 @@ func (f *fleet) server() *Server {
 	return New(Config{
 		Router: f, Membership: f, HotKeys: func(int) *hotkey.Report { return new(hotkey.Report) },
 		Records: func() RecordCounts { return RecordCounts{} },
+		Quotas:  func() []router.QuotaUse { return []router.QuotaUse{{Route: "a:", TooFast: 3, TooMany: 4, UnderWay: 5}} },
 	})
 }
 
@@ -184,6 +185,23 @@ func TestScrapersGetWhatTheyAskFor(t *testing.T) {
 	// Prometheus without native histograms, and with them.
 	f("application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "text/plain")
 	f("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "application/vnd.google.protobuf")
+}
+
+// What quotas refuse is told by reason, and among the errors.
+func TestScrapeOfQuotas(t *testing.T) {
+	f := newFleet(3, 2)
+	f.snaps[0].Shed[router.Low] = 2
+	got := scrape(t, f.server())
+	for _, want := range []string{
+		`cacherouter_quota_refused_total{listener="",network="",reason="rate",route="a:"} 3`,
+		`cacherouter_quota_refused_total{listener="",network="",reason="concurrent",route="a:"} 4`,
+		`cacherouter_quota_requests_in_flight{listener="",network="",route="a:"} 5`,
+		`cacherouter_errors_total{kind="quota"} 7`, `cacherouter_errors_total{kind="shed"} 2`, `cacherouter_shed_total{priority="low"} 2`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
 }
 
 // While loops do not answer a scrape says so, and has the rest.

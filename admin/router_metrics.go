@@ -66,6 +66,8 @@ var poolMetrics = newGroup("", nil,
 	counter("shadowed_total", "Requests that the pool was sent to see how it does: no client waits for their answers.", func(s *snap) uint64 { return s.Shadowed }),
 	counter("shadows_lost_total", "Those left out, as too many were outstanding.", func(s *snap) uint64 { return s.ShadowsLost }),
 	counter("limited_total", "Requests on hot keys beyond their rate.", func(s *snap) uint64 { return s.Limited }),
+	counter("retries_total", "Reads that were asked again, of the same server or another, as one had failed.", func(s *snap) uint64 { return s.Retried }),
+	counter("retries_refused_total", "Reads that were not asked again as the budget of retries was used up (pool.retries); the client was told of the failure.", func(s *snap) uint64 { return s.Unretried }),
 	counter("slow_requests_total", "Requests that took as long as log.slow.over, or longer.", func(s *snap) uint64 { return s.Slow }),
 	counter("slow_requests_unrecorded_total", "Those that are not in the log of slow requests, as there were more than log.slow.rate a second.", func(s *snap) uint64 { return s.SlowUnrecorded }),
 	counter("flights_total", "Requests to servers on behalf of gets that may be several.", func(s *snap) uint64 { return s.Flights.Led }),
@@ -87,7 +89,10 @@ var (
 	requestsFamily = newFamily(counts, "requests_total", "Requests of clients, by verb, as they come. Those of binary clients are told by the verb of the text protocol that does the same.", "verb")
 	repliesFamily  = newFamily(counts, "replies_total", "Requests of clients that were answered, by verb and by what the reply says: a retrieval is a hit or a miss, one of several keys is done. What the router answers by itself is not among them.", "verb", "outcome")
 	refusedFamily  = newFamily(counts, "refused_total", "Malformed requests, answered with an error, by kind.", "kind")
-	failuresFamily = newFamily(counts, "errors_total", "What went wrong with requests that were well formed: server is an error that a server answered with, unwritable, limited, torn, unrouted and denied are as in the metrics of those names, the others say why no server answered.", "kind")
+	failuresFamily = newFamily(counts, "errors_total", "What went wrong with requests that were well formed: server is an error that a server answered with, unwritable, limited, shed, torn, unrouted and denied are as in the metrics of those names, quota is quota_refused_total, the others say why no server answered.", "kind")
+	quotaFamily    = newFamily(counts, "quota_refused_total", "Requests beyond a quota, answered with an error: by the route (its prefix, and the listener if that has routes of its own) or the network that has it, and whether the rate or the number of requests in flight was reached.", "route", "listener", "network", "reason")
+	underWayFamily = newFamily(gauges, "quota_requests_in_flight", "Requests in flight that count for a quota that bounds them.", "route", "listener", "network")
+	shedFamily     = newFamily(counts, "shed_total", "Requests refused as the servers that could take them had too much in flight (pool.shed), by the priority of their route; gets are misses where pool.on_failure says so.", "priority")
 	tookFamily     = newFamily(observes, "request_duration_seconds", "How long requests of clients took, from the turn of an event loop that read them to the one that passed the reply on, the wait for replies to earlier requests included. Up to the length of a turn it may be off.")
 	turnsFamily    = newFamily(observes, "loop_turn_duration_seconds", "Length of the turns of the event loops: what a request may have to wait for others.")
 	batchesFamily  = newFamily(observes, "loop_turn_connections", "Connections with something to read that a turn of an event loop has served.")
@@ -101,7 +106,7 @@ var (
 
 // routerFamilies are all that is read off the router.
 func routerFamilies() []*family {
-	all := append(append(routerMetrics.families(), poolMetrics.families()...), requestsFamily, repliesFamily, refusedFamily, failuresFamily, tookFamily, turnsFamily, batchesFamily, loopsFamily, serversFamily, forcedFamily, copiesFamily, handoverFamily, scrapedFamily)
+	all := append(append(routerMetrics.families(), poolMetrics.families()...), requestsFamily, repliesFamily, refusedFamily, failuresFamily, quotaFamily, underWayFamily, shedFamily, tookFamily, turnsFamily, batchesFamily, loopsFamily, serversFamily, forcedFamily, copiesFamily, handoverFamily, scrapedFamily)
 	return append(all, serverFamilies()...)
 }
 
@@ -139,6 +144,9 @@ func addPool(to *figures, t *router.Table, s *snap) {
 	to.observe(tookFamily, timing(&s.Latency, doubling))
 	addReplies(to, s)
 	addPoolErrors(to, s)
+	for p, n := range s.Shed {
+		to.add(shedFamily, float64(n), router.Priority(p).String())
+	}
 	addTable(to, t)
 	addServers(to, t, s)
 }
@@ -166,9 +174,21 @@ func addPoolErrors(to *figures, s *snap) {
 	for f := backend.Failure(1); f < backend.NumFailures; f++ {
 		to.add(failuresFamily, float64(s.Failures[f]), f.Label())
 	}
-	for kind, n := range map[string]uint64{"server": s.Faulty, "unwritable": s.Unwritable, "limited": s.Limited} {
+	for kind, n := range map[string]uint64{"server": s.Faulty, "unwritable": s.Unwritable, "limited": s.Limited, "shed": s.Shedded()} {
 		to.add(failuresFamily, float64(n), kind)
 	}
+}
+
+// addQuotas adds what has become of quotas.
+func addQuotas(to *figures, quotas []router.QuotaUse) {
+	refused := uint64(0)
+	for _, q := range quotas {
+		to.add(quotaFamily, float64(q.TooFast), q.Route, q.Listener, q.Network, "rate")
+		to.add(quotaFamily, float64(q.TooMany), q.Route, q.Listener, q.Network, "concurrent")
+		to.add(underWayFamily, float64(q.UnderWay), q.Route, q.Listener, q.Network)
+		refused += q.TooFast + q.TooMany
+	}
+	to.add(failuresFamily, float64(refused), "quota")
 }
 
 // batchBounds are the bounds of reactor.Stats.Batches.

@@ -147,3 +147,11 @@ func (t *routes) quotas(all []QuotaUse, listener string) []QuotaUse {
 	add(t.rest)
 	return all
 }
+
+// quotaRefused returns how many requests all quotas have refused.
+func (r *Router) quotaRefused() (n uint64) {
+	for _, u := range r.Quotas() {
+		n += u.TooFast + u.TooMany
+	}
+	return n
+}

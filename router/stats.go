@@ -135,6 +135,14 @@ func (st *Stats) Malformed() (n uint64) {
 	return n
 }
 
+// Shedded returns the number of requests of all priorities that were shed.
+func (st *Stats) Shedded() (n uint64) {
+	for _, v := range st.Shed {
+		n += v
+	}
+	return n
+}
+
 // Total returns the number of requests of all verbs.
 func (st *Stats) Total() (n uint64) {
 	for _, v := range st.Requests {

@@ -29,7 +29,7 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 		c.Slow, c.SlowOver = s.records.slow, time.Duration(s.cfg.Log.Slow.Over)
 	}
 	c.Records = s.records.counts
-	c.Target = s.router.Target
+	c.Target, c.Quotas = s.router.Target, s.router.Quotas
 	if len(s.pools) > 1 {
 		c.Pool = first.Name
 		for i, p := range s.pools {

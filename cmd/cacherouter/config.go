@@ -42,6 +42,7 @@ type config struct {
 	Pool       poolConfig       `yaml:"pool" doc:"The servers and how keys are placed on them."`
 	Pools      poolsConfig      `yaml:"pools" doc:"Several pools instead of one: a mapping of their names to what pool has; see routes.md."`
 	Routes     []routeConfig    `yaml:"routes" doc:"Which pool keys go to; see routes.md. May be left out where there is one pool."`
+	Clients    []clientsConfig  `yaml:"clients" doc:"What clients may ask, by the networks that they come from; see routes.md."`
 	Gossip     gossipConfig     `yaml:"gossip" doc:"The other routers."`
 	Announce   []serverConfig   `yaml:"announce" doc:"Servers that this router tells the others of, and itself, if pool.announced is set there; each as in pool.servers. Where pools have names it stands in the pool that the servers are for."`
 	Membership membershipConfig `yaml:"membership" doc:"How servers are watched."`
@@ -81,6 +82,8 @@ type poolConfig struct {
 	Limit    limitConfig   `yaml:"limit" doc:"The rate of hot keys."`
 	Lease    leaseConfig   `yaml:"lease" doc:"Misses of one key."`
 	Refresh  refreshConfig `yaml:"refresh" doc:"Items near their end."`
+	Shed     shedConfig    `yaml:"shed" doc:"Requests that are refused while servers have too much to do; see routes.md."`
+	Retries  retriesConfig `yaml:"retries" doc:"Reads that are asked again; see routes.md."`
 
 	// Like and Announce are of pools that have names.
 	Like     string         `yaml:"like" doc:"Only in pools: another pool, whose fields this one has where it says nothing itself."`
@@ -126,32 +129,9 @@ func defaultPool() poolConfig {
 		Hot:            defaultHot(),
 		Near:           defaultNear(),
 		Lease:          defaultLease(),
+		Retries:        defaultRetries(),
 	}
 }
-
-// duration is a time.Duration that is written as in Go: "250ms", "1m".
-type duration time.Duration
-
-// UnmarshalText reads a duration.
-func (d *duration) UnmarshalText(b []byte) error {
-	v, err := time.ParseDuration(string(b))
-	if err == nil && v < 0 {
-		err = fmt.Errorf("duration %s is negative", b)
-	}
-	*d = duration(v)
-	return err
-}
-
-// UnmarshalYAML reads a duration and says where a bad one stands.
-func (d *duration) UnmarshalYAML(n *yaml.Node) error {
-	if err := d.UnmarshalText([]byte(n.Value)); err != nil {
-		return fmt.Errorf("line %d: %w", n.Line, err)
-	}
-	return nil
-}
-
-// String writes it as UnmarshalText reads it.
-func (d duration) String() string { return time.Duration(d).String() }
 
 // loadConfig reads a configuration file and checks it.
 func loadConfig(file string) (config, error) {
@@ -387,6 +367,9 @@ func (p *poolConfig) validate() error {
 		return err
 	}
 	if err := p.validateRemedies(); err != nil {
+		return err
+	}
+	if err := p.validateOverload(); err != nil {
 		return err
 	}
 	if len(p.Servers) == 0 && p.dynamic() != "" {

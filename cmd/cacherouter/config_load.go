@@ -122,7 +122,7 @@ func (p *poolConfig) spread(t, before *router.Table, weights []int, shares map[s
 		t.Balance = balance.Default(p.balanceWeights(t, weights, shares))
 		t.Balance.Policy = p.Copies.Balance
 	}
-	if t.Spill == router.SpillNone {
+	if t.Spill == router.SpillNone && p.Shed == (shedConfig{}) {
 		return nil
 	}
 	c := bounded.Default(weights)

@@ -135,6 +135,9 @@ func (c *config) validatePools() error {
 	if len(c.served()) > 1 && len(c.Routes) == 0 && doorless {
 		return badField(errors.New("there are several: want routes to them, or by each listener"), "pools")
 	}
+	if err := c.checkClients(); err != nil {
+		return err
+	}
 	if err := c.checkRoutes(c.Routes, "routes"); err != nil {
 		return err
 	}

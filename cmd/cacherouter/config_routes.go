@@ -24,6 +24,11 @@ type routeConfig struct {
 	Strip    bool     `yaml:"strip" doc:"Take the prefix off the key before a server sees it. The client is answered about its own key."`
 	Add      string   `yaml:"add" doc:"What is put before the key then."`
 
+	Rate       float64 `yaml:"rate" doc:"Requests a second by this route, of all loops together, a get of several keys counted by its keys; more are answered with SERVER_ERROR route is over its rate. 0 means no bound."`
+	Burst      int     `yaml:"burst" doc:"How many may come at once; 0 means as many as the rate is in 100 ms."`
+	Concurrent int     `yaml:"concurrent" doc:"Requests in flight by this route; more are answered with SERVER_ERROR route has too many requests in flight. 0 means no bound."`
+	Priority   string  `yaml:"priority" doc:"low, normal or high: which requests the pool sheds first; see pool.shed. Empty means normal."`
+
 	Split  splitConfig `yaml:"split"`
 	Shadow splitConfig `yaml:"shadow"`
 
@@ -110,7 +115,7 @@ func (r *routeConfig) says() string {
 	if r.Add != "" {
 		s += fmt.Sprintf(", %q before it", r.Add)
 	}
-	return s
+	return s + r.quotaText()
 }
 
 // check says what is wrong with the route by itself.
@@ -131,10 +136,10 @@ func (r *routeConfig) check() error {
 		return fmt.Errorf("split: %w", r.Split.check())
 	case r.Shadow.check() != nil:
 		return fmt.Errorf("shadow: %w", r.Shadow.check())
-	case r.Deny && (r.Pool != "" || r.Split.Pool != "" || r.Shadow.Pool != "" || r.ReadOnly || r.TTLCap > 0 || r.Strip || r.Add != ""):
+	case r.Deny && (r.Pool != "" || r.Split.Pool != "" || r.Shadow.Pool != "" || r.ReadOnly || r.TTLCap > 0 || r.Strip || r.Add != "" || r.quotaText() != ""):
 		return errors.New("deny leaves nothing else to say: want it alone")
 	}
-	return nil
+	return r.checkQuota()
 }
 
 // checkRoutes checks a table of routes.
@@ -165,7 +170,7 @@ func (c *config) checkRoutes(routes []routeConfig, field string) error {
 // routes returns a table of routes as the router wants it.
 func (c *config) routes(table []routeConfig) (all []router.Route) {
 	for _, r := range table {
-		to := router.Route{Prefix: r.Prefix, Deny: r.Deny, ReadOnly: r.ReadOnly, MaxTTL: time.Duration(r.TTLCap), Strip: r.Strip, Add: r.Add}
+		to := router.Route{Prefix: r.Prefix, Deny: r.Deny, ReadOnly: r.ReadOnly, MaxTTL: time.Duration(r.TTLCap), Strip: r.Strip, Add: r.Add, Quota: r.quota(), Priority: priorities[r.Priority]}
 		if p, _ := c.one(r.Pool); !r.Deny { // checked
 			to.Pool, to.Split, to.Shadow = p.name, r.Split.asRouted(), r.Shadow.asRouted()
 		}

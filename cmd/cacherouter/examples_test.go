@@ -206,6 +206,35 @@ var examples = map[string]func(e *example, c *exampleClient){
 		c.set("other", "o")
 		c.is("mg other t", "HD t-1")
 	},
+	"limits.yml": func(e *example, c *exampleClient) {
+		const many = 500
+		refused := func(key string) (n int) {
+			if _, err := io.WriteString(c.c, strings.Repeat("get "+key+"\r\n", many)); err != nil {
+				e.t.Fatal(err)
+			}
+			for range many {
+				switch line := c.line(); line {
+				case nothing:
+				case "SERVER_ERROR route is over its rate":
+					n++
+				default:
+					e.t.Fatalf("%s is answered %q", key, line)
+				}
+			}
+			return n
+		}
+		deadline := time.Now().Add(time.Minute)
+		for refused("report:1") == 0 { // a machine that is slow enough keeps to the rate
+			if time.Now().After(deadline) {
+				e.t.Fatal("no request is beyond the rate")
+			}
+		}
+		if n := refused("login:1") + refused("other"); n > 0 {
+			e.t.Errorf("%d requests are refused on routes without a rate", n)
+		}
+		c.is("set login:1 0 0 1\r\nx", "STORED")
+		c.is("get export:1", nothing)
+	},
 	"rename.yml": func(e *example, c *exampleClient) {
 		c.set("v1:x", "new")
 		c.is("get legacy:x", "legacy:x=new")

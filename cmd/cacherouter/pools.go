@@ -11,6 +11,7 @@ import (
 	"cacherouter/hotkey"
 	"cacherouter/membership"
 	"cacherouter/meter"
+	"cacherouter/quota"
 	"cacherouter/router"
 
 	"golang.org/x/sync/errgroup"
@@ -114,6 +115,8 @@ func (p *served) config(failoverTTL time.Duration) router.PoolConfig {
 		Name:           c.name,
 		Table:          &p.first.Table,
 		Membership:     watching,
+		Shed:           c.Shed.asRouted(),
+		Retries:        &quota.Retries{Share: c.Retries.Budget, Floor: c.Retries.Floor},
 		FailoverTTL:    failoverTTL,
 		AnswerEarly:    c.Copies.Answer == "home",
 		Coalesce:       modes[c.Coalesce],

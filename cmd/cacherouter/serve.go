@@ -222,6 +222,7 @@ func (s *server) build() (err error) {
 		Engine:         s.engine(),
 		Spare:          true, // as set above
 		Routes:         s.cfg.routes(s.cfg.Routes),
+		Clients:        s.cfg.clients(),
 		MaxClients:     s.cfg.MaxClients,
 		TellFull:       s.cfg.TellFull,
 		MaxOutstanding: s.cfg.MaxOutstanding,
