@@ -63,7 +63,8 @@ func BenchmarkTable(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			t.fill()
+			t.rows = make([]row, slots)
+			t.drawAll()
 			b.Run(fmt.Sprintf("slots=%d/n=%d", slots, n), func(b *testing.B) { benchPick(b, t, 1) })
 		}
 	}
@@ -79,7 +80,8 @@ func BenchmarkBuild(b *testing.B) {
 						if err != nil {
 							b.Fatal(err)
 						}
-						t.fill()
+						t.rows = make([]row, slots)
+						t.drawAll()
 					}
 				})
 			}

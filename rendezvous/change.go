@@ -66,19 +66,21 @@ func (t *Table) Reweight(name string, weight int) (*Table, error) {
 	return next, nil
 }
 
-// change fills the rows of t from those of the placement before, each by revise, or from nothing or not at all where only one of the two has a table.
+// change makes the rows of t, those that the placement before has drawn by revise.
 func (t *Table) change(before *Table, revise func(slot uint64, r row) row) {
 	switch {
 	case t.direct || len(t.seeds) <= DirectLimit:
 		return
 	case before.rows == nil:
-		t.fill()
+		t.rows = make([]row, t.slots)
 		return
 	}
 	t.rows = make([]row, t.slots)
 	t.eachRange(func(from, to int) {
 		for slot := from; slot < to; slot++ {
-			t.rows[slot] = revise(uint64(slot), before.rows[slot])
+			if r := before.drawn(uint64(slot)); r != notDrawn {
+				t.rows[slot] = revise(uint64(slot), r)
+			}
 		}
 	})
 }

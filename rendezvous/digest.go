@@ -40,7 +40,7 @@ func (t *Table) Digest() [32]byte {
 
 func (t *Table) candidates(slot int) row {
 	if t.rows != nil {
-		return t.rows[slot]
+		return t.row(uint64(slot))
 	}
 	return t.ranked(slotKey(uint64(slot)))
 }

@@ -10,6 +10,7 @@ type row uint64
 
 const (
 	emptyRow row = 1<<64 - 1 // unused everywhere
+	notDrawn row = 0         // no slot's: its servers are distinct
 	lowBits      = 0x0001000100010001
 	highBits     = 0x8000800080008000
 )

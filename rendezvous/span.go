@@ -10,6 +10,7 @@ import (
 // the space that moves between them.
 func (t *Table) Spans() iter.Seq2[uint64, int] {
 	return func(yield func(last uint64, home int) bool) {
+		t.drawAll()
 		width := uint64(1) << (64 - bits.TrailingZeros(uint(t.slots)))
 		for slot := range t.slots {
 			if !yield(uint64(slot)*width+(width-1), t.home(slot)) {
@@ -21,6 +22,7 @@ func (t *Table) Spans() iter.Seq2[uint64, int] {
 
 // Shares returns how many of the Slots slots are at home on each server, by the caller's index.
 func (t *Table) Shares() []uint64 {
+	t.drawAll()
 	shares := make([]uint64, len(t.names))
 	for slot := range t.slots {
 		shares[t.home(slot)]++
@@ -33,7 +35,7 @@ func (t *Table) Slots() int { return t.slots }
 
 func (t *Table) home(slot int) int {
 	if t.rows != nil {
-		return t.index[t.rows[slot].at(0)]
+		return t.index[t.row(uint64(slot)).at(0)]
 	}
 	var best [depth]bid
 	t.rank(&best, slotKey(uint64(slot)), 1)

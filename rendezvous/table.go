@@ -2,8 +2,8 @@
 //
 // The hash space is cut into 2^20 equal slots. In every slot each server draws a number from the slot and its own name; the best
 // draw, corrected for weight, is the slot's home and the runners-up are its next candidates. Adding, removing or reweighting a server
-// can therefore only move keys to or from that server. Small pools draw at every look-up; larger ones keep the four best of every slot
-// in a table, which answers in one memory access. Both forms place every key alike, so growing past the limit moves nothing extra.
+// can therefore only move keys to or from that server. Small pools draw at every look-up; larger ones draw when a slot is first asked for, and keep
+// its four best in a table, which answers in one memory access. Both forms place every key alike, so growing past the limit moves nothing extra.
 // The price is evenness of a statistical kind: with 100 equal servers the fullest has about 2 % more than the mean.
 package rendezvous
 
@@ -25,7 +25,7 @@ const (
 	fewServers = 64
 )
 
-// Table is an immutable placement of the 64-bit hash space on a set of servers. All methods may be called concurrently.
+// Table is a placement of the 64-bit hash space on a set of servers, which never changes. All methods may be called concurrently.
 // The zero value is not usable; see New.
 type Table struct {
 	names   []string // in the caller's order
@@ -33,7 +33,7 @@ type Table struct {
 	index   []int    // position in names, by server identifier
 	seeds   []uint64 // by identifier
 	rates   []uint64 // by identifier
-	rows    []row    // nil where servers draw at every look-up
+	rows    []row    // nil where servers draw at every look-up; see row
 	slots   int
 	worst   uint64 // see setSieve
 	even    bool   // all weights are equal
@@ -55,7 +55,7 @@ func NewSlots(names []string, weights []int, slots int) (*Table, error) {
 		return nil, err
 	}
 	if len(names) > DirectLimit {
-		t.fill()
+		t.rows = make([]row, t.slots)
 	}
 	return t, nil
 }
@@ -86,7 +86,7 @@ func (t *Table) Pick(dst []int, hash uint64, n int) []int {
 	if t.rows == nil || n > depth {
 		return t.pickDirect(dst, slot, n)
 	}
-	for r := t.rows[slot]; n > 0; n-- {
+	for r := t.row(slot); n > 0; n-- {
 		dst = append(dst, t.index[r&0xffff])
 		r >>= 16
 	}

@@ -184,7 +184,7 @@ func TestTableAndDirectPlaceAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := mustNew(t, benchNames(DirectLimit), benchWeights(DirectLimit), DefaultSlots)
-	table.fill()
+	table.rows = make([]row, table.slots)
 	for slot := 0; slot < DefaultSlots; slot += 97 {
 		if a, b := direct.ranking(slot, 6), table.ranking(slot, 6); !slices.Equal(a, b) {
 			t.Fatalf("slot %d: directly %v, by table %v", slot, a, b)
@@ -276,4 +276,39 @@ func TestGoldenDigests(t *testing.T) {
 	f(10, nil, "d2565ace20f74fed")
 	f(10, benchWeights(10), "7011d35135c7e25a")
 	f(40, benchWeights(40), "eab4c061a572f990")
+}
+
+// A slot is drawn by whoever asks for it first, on any goroutine, and a table that follows one half drawn places the same.
+func TestRowsAreDrawnWhenAskedFor(t *testing.T) {
+	const slots = 1 << 12
+	names := benchNames(3 * DirectLimit)
+	table := mustNew(t, names, nil, slots)
+	direct, err := draft(names, nil, slots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pick := func(p *Table, slot int) []int { return p.Pick(nil, uint64(slot)<<52, depth) }
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for slot := range slots / 2 {
+				if a, b := pick(table, slot), pick(direct, slot); !slices.Equal(a, b) {
+					t.Errorf("slot %d: %v, directly %v", slot, a, b)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if table.drawn(slots/2-1) == notDrawn || table.drawn(slots/2) != notDrawn {
+		t.Fatal("other slots were drawn than were asked for")
+	}
+	next, err := table.Without(names[5])
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := mustNew(t, slices.Delete(names, 5, 6), nil, slots)
+	if !slices.Equal(next.Shares(), fresh.Shares()) || next.Digest() != fresh.Digest() {
+		t.Error("a table made of one half drawn places keys otherwise")
+	}
 }

@@ -51,6 +51,7 @@ func oursRendezvous(names []string, weights []int, slots int) (lookup, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.Shares() // draws for all slots, as lookups do by and by
 	return func(key []byte) int {
 		var room [1]int
 		return t.Pick(room[:0], xxhash.Sum64(key), 1)[0]

@@ -28,6 +28,19 @@ func (p *placer) use(pool *poolConfig) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pool, p.made = *pool, nil
+	if pool.table != nil { // a large one takes a while
+		p.made = map[string]*table{placementKey(pool): pool.table}
+	}
+}
+
+// placementKey says in a word which pool's servers a placement is of.
+func placementKey(p *poolConfig) string {
+	var key strings.Builder
+	key.WriteString(p.name + "\n")
+	for _, s := range p.Servers {
+		fmt.Fprintf(&key, "%s\n%s\n%d\n", s.Name, s.Address, s.Weight)
+	}
+	return key.String()
 }
 
 // parameters says in one line what the placement depends on beside its servers.
@@ -141,20 +154,18 @@ func (p *poolConfig) inOrder(servers []membership.Server) []membership.Server {
 func (p *placer) place(of *poolConfig, servers []membership.Server, used map[string]*table) (*table, error) {
 	pool := *of
 	pool.Servers = nil
-	var key strings.Builder
-	key.WriteString(of.name + "\n")
 	for _, s := range servers {
 		pool.Servers = append(pool.Servers, serverConfig{Name: s.Name, Address: s.Address, Weight: s.Weight, Zone: of.zoneOf(s.Name)})
-		fmt.Fprintf(&key, "%s\n%s\n%d\n", s.Name, s.Address, s.Weight)
 	}
-	t := p.made[key.String()]
+	key := placementKey(&pool)
+	t := p.made[key]
 	if t == nil {
 		var err error
 		if t, err = buildTable(&pool); err != nil {
 			return nil, err
 		}
 	}
-	used[key.String()] = t
+	used[key] = t
 	return t, nil
 }
 

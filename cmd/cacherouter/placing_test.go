@@ -71,6 +71,17 @@ func TestPlacementsAreMadeOnce(t *testing.T) {
 	p := newPlacer(t, "maglev", "a", "b", "c")
 	s := &membership.State{Servers: servers("a", "b", "c")}
 	first := mustTable(t, p, s)
+	var err error
+	if p.pool.table, err = buildTable(first.pool); err != nil {
+		t.Fatal(err)
+	}
+	pool := p.pool
+	pool.Servers = first.pool.Servers
+	p.use(&pool)
+	if checked := mustTable(t, p, s); checked.placed != pool.table.placed {
+		t.Error("what the configuration was checked with was made again")
+	}
+	first = mustTable(t, p, s)
 	ill := &membership.State{Servers: servers("a", "b", "c")}
 	ill.Servers[1].Reads, ill.Servers[1].Writes, ill.Servers[1].Status = false, membership.Failover, view.Away
 	second := mustTable(t, p, ill)
