@@ -25,7 +25,7 @@ type Config struct {
 	Hash         string   // key hash by the program's own name; empty for the program's default
 	HashTag      string   // two bytes: hash only what stands between them, as twemproxy's hash_tag and the "tags" filter of memcached's proxy; empty for none
 	HashStop     string   // hash only what stands before it, as the "stop" filter of memcached's proxy; empty for none
-	Seed         string   // the seed option of memcached's proxy; empty for none
+	Seed         string   // the seed option of memcached's proxy, or mcrouter's salt; empty for none
 	Mode         string   // the omode option of its ring: ketama, twemproxy, evcache or default; empty is default
 }
 
@@ -78,6 +78,7 @@ var programs = map[string]func(Config) (*Placement, error){
 	"mcproxy-jump":                 newMcproxyJump,
 	"mcproxy-ring":                 newMcproxyRing,
 	"mcrouter-ch3":                 newMcrouter,
+	"mcrouter-crc32":               newMcrouterCRC,
 	"modulo":                       newModulo,
 	"nginx-consistent":             newNginx,
 	"twemproxy-ketama":             newTwemproxyKetama,

@@ -2,6 +2,9 @@ package compat
 
 import (
 	"bytes"
+	"fmt"
+	"hash/crc32"
+	"math"
 	"math/bits"
 )
 
@@ -9,6 +12,8 @@ const (
 	furcShift = 23 // bits between two looked at, and the binary logarithm of the largest pool
 	furcTries = 32
 	furcSeed  = 4193360111
+
+	hashStop = "|#|"
 )
 
 // furc places a hash on one of n servers by mcrouter's consistent hash "furc" (Ch3): a walk down a binary tree over the positions, steered by a
@@ -56,8 +61,38 @@ func (s *bitStream) bit(i int) int {
 	return int(s.word >> (i % 64) & 1)
 }
 
-// ch3 hashes what mcrouter calls the routing key: without a routing prefix /region/cluster/, up to the hash stop |#|.
-func ch3(key []byte) uint64 {
+// ch3 is the hash of a key that furc places.
+func ch3(key []byte) uint64 { return murmur64A(routingKey(key), furcSeed) }
+
+// crc31 is the CRC-32 of a key as mcrouter divides it.
+func crc31(key []byte) uint64 { return uint64(crc32.ChecksumIEEE(routingKey(key)) & math.MaxInt32) }
+
+// maxSalt is the longest salt, in bytes, and maxSalted the longest key with one; mcrouter's keys have 250 bytes at most.
+const (
+	maxSalt   = 250
+	maxSalted = 512
+)
+
+// salted returns one of the two with a salt behind the routing key.
+func salted(hash, salt string) (func(key []byte) uint64, error) {
+	if len(salt) > maxSalt {
+		return nil, fmt.Errorf("salt %.20q: has %d bytes, at most %d are possible", salt, len(salt), maxSalt)
+	}
+	if hash == "crc31" {
+		tail := []byte(salt)
+		return func(key []byte) uint64 {
+			return uint64(crc32.Update(crc32.ChecksumIEEE(routingKey(key)), crc32.IEEETable, tail) & math.MaxInt32)
+		}, nil
+	}
+	return func(key []byte) uint64 {
+		var b [maxSalted]byte // of a longer key than mcrouter takes only so much is hashed as there is room for
+		n := copy(b[:maxSalted-maxSalt], routingKey(key))
+		return murmur64A(b[:n+copy(b[n:], salt)], furcSeed)
+	}, nil
+}
+
+// routingKey is what mcrouter hashes of a key: without a routing prefix /region/cluster/, up to the hash stop.
+func routingKey(key []byte) []byte {
 	if len(key) > 0 && key[0] == '/' {
 		if region := bytes.IndexByte(key[1:], '/'); region >= 0 {
 			if cluster := bytes.IndexByte(key[region+2:], '/'); cluster >= 0 {
@@ -65,8 +100,8 @@ func ch3(key []byte) uint64 {
 			}
 		}
 	}
-	if stop := bytes.Index(key, []byte("|#|")); stop >= 0 {
+	if stop := bytes.Index(key, []byte(hashStop)); stop >= 0 {
 		key = key[:stop]
 	}
-	return murmur64A(key, furcSeed)
+	return key
 }

@@ -19,6 +19,7 @@ import (
 // All but xxh64, xxh3 and ch3 have 32 bits.
 var keyHashes = map[string]func([]byte) uint64{
 	"ch3":           ch3,
+	"crc31":         crc31, // of mcrouter
 	"crc":           crc15, // libmemcached's name for twemproxy's crc32
 	"crc16":         crc16,
 	"crc32":         crc15,
@@ -115,7 +116,11 @@ func stopped(hash func([]byte) uint64, stop string) (func([]byte) uint64, error)
 func (p *Placement) setHash(c Config) error {
 	program, _, _ := strings.Cut(c.Distribution, "-")
 	if c.Hash != "" && c.Distribution != "libmemcached-ketama-weighted" {
-		if allowed := hashesOf(program); !slices.Contains(allowed, c.Hash) {
+		allowed := hashesOf(program)
+		if program == "mcrouter" {
+			allowed = []string{p.hashed} // its placements have one each
+		}
+		if !slices.Contains(allowed, c.Hash) {
 			return fmt.Errorf("unknown hash %q: want one of %s", c.Hash, strings.Join(allowed, " "))
 		}
 		p.hashed = c.Hash
@@ -140,8 +145,6 @@ func hashesOf(program string) []string {
 		return []string{"crc32a"}
 	case "mcproxy":
 		return []string{"xxh3", "md5"}
-	case "mcrouter":
-		return []string{"ch3"}
 	default:
 		return append([]string{"xxh64"}, twemproxyHashes...)
 	}
@@ -155,18 +158,18 @@ func libmemcachedHash(name string) (func([]byte) uint64, error) {
 }
 
 // setSeed seeds the key hash. MD5 takes no seed, in the proxy as here.
-func (p *Placement) setSeed(c Config, program string) error {
-	if c.Seed == "" {
-		return nil
-	}
-	if program != "mcproxy" {
+func (p *Placement) setSeed(c Config, program string) (err error) {
+	switch {
+	case c.Seed == "":
+	case program == "mcrouter":
+		p.hash, err = salted(p.hashed, c.Seed)
+	case program != "mcproxy":
 		return errors.New("it has no seed")
-	}
-	if p.hashed == "xxh3" {
+	case p.hashed == "xxh3":
 		seed := xxh3.HashString(c.Seed)
 		p.hash = func(key []byte) uint64 { return xxh3.HashSeed(key, seed) }
 	}
-	return nil
+	return err
 }
 
 func (p *Placement) setFilter(c Config, program string) (err error) {

@@ -187,3 +187,12 @@ func newMcrouter(c Config) (*Placement, error) {
 	home := func(hash uint64) int { return furc(hash, n) }
 	return &Placement{config: c, hashed: "ch3", placer: &list{home: home, weights: ones(n), remix: true}}, nil
 }
+
+// newMcrouterCRC follows its hash function Crc32: a plain remainder.
+func newMcrouterCRC(c Config) (*Placement, error) {
+	if err := noWeights(c.Servers); err != nil {
+		return nil, err
+	}
+	table, err := remainder(ones(len(c.Servers)), c.Servers)
+	return &Placement{config: c, hashed: "crc31", placer: table}, err
+}

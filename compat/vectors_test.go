@@ -85,7 +85,10 @@ func configOf(t *testing.T, name string) Config {
 	case "nginx":
 		c.Distribution = "nginx-consistent"
 	case "mcrouter":
-		c.Distribution = "mcrouter-ch3"
+		c.Distribution = "mcrouter-" + words[1]
+		if strings.Contains(name, "salt_foo") {
+			c.Seed = "foo"
+		}
 	case "mcproxy":
 		mcproxyIn(&c, name)
 	default:

@@ -61,7 +61,7 @@ type poolConfig struct {
 	Hash           string         `yaml:"hash" doc:"The key hash, where another program's distribution leaves a choice; empty means its default."`
 	HashTag        string         `yaml:"hash_tag" doc:"Two characters: only the part of a key between the first one and the next second one is hashed, as in twemproxy, so that keys with that part in common live together; empty means none."`
 	HashStop       string         `yaml:"hash_stop" doc:"Only the part of a key before this text is hashed, as with the stop filter of memcached's proxy; empty means none."`
-	Seed           string         `yaml:"seed" doc:"The seed of memcached's proxy; empty means none."`
+	Seed           string         `yaml:"seed" doc:"The seed of memcached's proxy, or the salt of mcrouter; empty means none."`
 	Mode           string         `yaml:"mode" doc:"The mode of mcproxy-ring: ketama, twemproxy, evcache or default; empty is default."`
 	TableSize      int            `yaml:"table_size" doc:"Slots of the table: a prime for maglev, such as 65537 or 655373, a power of two from 65536 to 1048576 for rendezvous; 0 means the distribution's default."`
 	Points         int            `yaml:"points" doc:"Points of a server of weight 1 on the ring; 0 means 160."`

@@ -22,7 +22,7 @@ type poolFlags struct {
 	Hash         string         `help:"The key hash, where the distribution leaves a choice." placeholder:"NAME"`
 	HashTag      string         `help:"Two characters: only what stands between them is hashed." placeholder:"{}"`
 	HashStop     string         `help:"Only what stands before this text is hashed." placeholder:"TEXT"`
-	Seed         string         `help:"The seed, for mcproxy-jump and mcproxy-ring." placeholder:"S"`
+	Seed         string         `help:"The seed, for mcproxy-jump and mcproxy-ring, or mcrouter's salt." placeholder:"S"`
 	Mode         string         `help:"For mcproxy-ring: ketama, twemproxy, evcache or default." placeholder:"MODE"`
 	TableSize    int            `help:"Slots of maglev's or rendezvous' table." placeholder:"N"`
 	Points       int            `help:"Points of a server of weight 1 on the ring." placeholder:"N"`

@@ -163,15 +163,18 @@ def nginx_upstream(listen, key):
 
 
 def mcrouter(name, servers, value):
-    """Calls mcrouter's own furc_hash, compiled from its mcrouter/lib/fbi/hash.c."""
+    """Calls mcrouter's own furc_hash or crc32_hash, compiled from its mcrouter/lib/fbi/hash.c. A salt stands behind the key."""
     if not MCROUTER:
         return None
     with tempfile.TemporaryDirectory() as d:
         lib = os.path.join(d, "hash.so")
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-I", MCROUTER, "-o", lib, MCROUTER + "/mcrouter/lib/fbi/hash.c"], check=True)
-        furc = ctypes.CDLL(lib).furc_hash
-        furc.restype = ctypes.c_uint32
-        return [furc(k.encode(), ctypes.c_size_t(len(k.encode())), ctypes.c_uint32(len(servers))) for k in KEYS]
+        furc, crc = ctypes.CDLL(lib).furc_hash, ctypes.CDLL(lib).crc32_hash
+        furc.restype = crc.restype = ctypes.c_uint32
+        keys = [k.encode() + (b"foo" if "salt_foo" in name else b"") for k in KEYS]
+        if "crc32" in name:
+            return [(crc(k, ctypes.c_size_t(len(k))) & 0x7fffffff) % len(servers) for k in keys]
+        return [furc(k, ctypes.c_size_t(len(k)), ctypes.c_uint32(len(servers))) for k in keys]
 
 
 def mcproxy(name, servers, value):
@@ -222,7 +225,7 @@ libmemcached_ketama_unweighted_jenkins libmemcached_ketama_unweighted_fnv1_64 li
 libmemcached_ketama_unweighted_fnv1_32 libmemcached_ketama_unweighted_fnv1a_32 libmemcached_ketama_unweighted_crc
 libmemcached_ketama_spy_md5_w1-2-3-10 libmemcached_ketama_weighted_unix libmemcached_ketama_unweighted_unix libmemcached_consistent_md5_w1-2-3-10 libmemcached_modula_md5 libmemcached_modula_fnv1a_64_w1-2-3-10
 nginx_hash_consistent_w1-2-3-10 nginx_hash_consistent_port11211 nginx_hash_consistent_25servers
-mcrouter_ch3 mcrouter_ch3_25servers
+mcrouter_ch3 mcrouter_ch3_25servers mcrouter_ch3_salt_foo mcrouter_crc32 mcrouter_crc32_25servers
 mcproxy_jump_xxh3_seed_foo mcproxy_jump_xxh3_25servers mcproxy_ring_evcache_md5 mcproxy_ring_evcache_xxh3 mcproxy_ring_ketama_md5_port11211
 mcproxy_ring_default_xxh3_seed_foo mcproxy_ring_ketama_md5_25servers
 """.split()
