@@ -61,6 +61,7 @@ var ours = []struct {
 	{"rendezvous", "", "placement is a pure function of names and keys, and anybody may use it alone"},
 	{"maglev", "rendezvous", "beyond the home its candidates follow in rendezvous order"},
 	{"compat", "", "what other proxies do must not follow what we do"},
+	{"mcrouter", "compat", "another program's configuration is read by its own rules"},
 	{"bounded", "", "the load bound is arithmetic on counters; it never sees servers or sockets"},
 	{"balance", "", "choosing among candidates needs their loads, not what they are"},
 	{"meter", "balance", "what a server says of its load says nothing of how requests are carried"},

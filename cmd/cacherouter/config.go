@@ -140,25 +140,30 @@ func loadConfig(file string) (config, error) {
 	if err != nil {
 		return c, fmt.Errorf("cannot read configuration: %w", err)
 	}
+	return c, c.read(file, b)
+}
+
+// read reads the text of a configuration, which replaces what it says, and checks it. The file is for people.
+func (c *config) read(file string, b []byte) error {
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	dec.KnownFields(true)
-	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return c, inFile(file, err)
+	if err := dec.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return inFile(file, err)
 	}
 	var more yaml.Node
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return c, fmt.Errorf("%s: line %d: a second document: want one", file, max(more.Line, 1))
+		return fmt.Errorf("%s: line %d: a second document: want one", file, max(more.Line, 1))
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(b, &doc); err == nil && len(doc.Content) > 0 && len(c.Pools) > 0 {
 		if key, _ := lookUp(doc.Content[0], "pool"); key != nil {
-			return c, fmt.Errorf("%s: line %d: pool: is the short form of pools, which is there, too", file, key.Line)
+			return fmt.Errorf("%s: line %d: pool: is the short form of pools, which is there, too", file, key.Line)
 		}
 	}
 	if err := c.validate(); err != nil {
-		return c, c.locate(file, b, err)
+		return c.locate(file, b, err)
 	}
-	return c, nil
+	return nil
 }
 
 // inFile says in which file something is wrong, one line for each fault.

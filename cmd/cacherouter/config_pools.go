@@ -39,11 +39,14 @@ func (ps *poolsConfig) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
+// maxPoolName is the longest name of a pool, in bytes.
+const maxPoolName = 64
+
 func checkPoolName(name string) error {
 	odd := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))
 	}
-	if name == "" || len(name) > 64 || strings.ContainsFunc(name, odd) {
+	if name == "" || len(name) > maxPoolName || strings.ContainsFunc(name, odd) {
 		return fmt.Errorf("%.80q is no name of a pool: want 1 to 64 of letters, digits, dots, dashes and underscores", name)
 	}
 	return nil

@@ -18,7 +18,7 @@ type cli struct {
 	Drain       drainCmd       `cmd:"" help:"Move a server's keys to the others, so that it can be stopped."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a router whether it takes traffic; the exit status says it."`
 	Top         topCmd         `cmd:"" help:"Show what a router does, and whether it is well, in the terminal."`
-	Import      importCmd      `cmd:"" help:"Print our configuration for a nutcracker (twemproxy) configuration."`
+	Import      importCmd      `cmd:"" help:"Print our configuration for one of nutcracker (twemproxy) or mcrouter."`
 	Plan        planCmd        `cmd:"" help:"Say which share of the keys a change of servers would move."`
 	Where       whereCmd       `cmd:"" help:"Say which server each key lives on, and which comes next."`
 
