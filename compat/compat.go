@@ -2,7 +2,7 @@
 // mcrouter and memcached's own proxy. A fleet that moves from one of them to this router starts with its caches warm.
 //
 // Everything odd here is odd in the program named: points counted in float32, sign-extended key bytes, a port that is sometimes dropped.
-// The order of the servers is part of these placements, as it is there. For a new fleet use package rendezvous.
+// The order of the servers is part of these placements, as it is there; only twemproxy sorts them itself. For a new fleet use package rendezvous.
 package compat
 
 import (

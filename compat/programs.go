@@ -9,20 +9,26 @@ import (
 )
 
 // newTwemproxyKetama follows twemproxy 0.5.0's distribution "ketama": MD5 points whatever the key hash, named by the server's name if it has one.
+// The order of the servers decides only between equal points.
 func newTwemproxyKetama(c Config) (*Placement, error) {
-	name := func(s Server) string {
-		if s.Name != "" {
-			return s.Name
-		}
-		return endpointOf(s).dropDefault() // a Unix socket's path keeps a colon at its end
-	}
-	return &Placement{config: c, hashed: "fnv1a_64", placer: ketama(c.Servers, name)}, nil
+	s := sortedServers(c.Servers)
+	s.placer = ketama(s.servers, twemproxyName)
+	return &Placement{config: c, hashed: "fnv1a_64", placer: s}, nil
 }
 
 // newTwemproxyModula follows its distribution "modula": a table in which a server stands as often as it weighs.
 func newTwemproxyModula(c Config) (*Placement, error) {
-	table, err := remainder(weightsOf(c.Servers), c.Servers)
-	return &Placement{config: c, hashed: "fnv1a_64", placer: table}, err
+	s := sortedServers(c.Servers)
+	table, err := remainder(weightsOf(s.servers), s.servers)
+	s.placer = table
+	return &Placement{config: c, hashed: "fnv1a_64", placer: s}, err
+}
+
+func twemproxyName(s Server) string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return endpointOf(s).dropDefault() // a Unix socket's path keeps a colon at its end
 }
 
 // newLibmemcachedKetama follows libmemcached 1.1.4's MEMCACHED_BEHAVIOR_KETAMA and MEMCACHED_DISTRIBUTION_CONSISTENT, which are one: 100 points a server by

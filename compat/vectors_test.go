@@ -62,7 +62,16 @@ func serversOf(name string) []Server {
 		if strings.Contains(name, "named") {
 			s.Name = fmt.Sprintf("server%d", 1+i)
 		}
+		if strings.Contains(name, "oddnames") {
+			s.Name = []string{"zz", "b", "aaa", "c"}[i]
+		}
 		servers = append(servers, s)
+	}
+	if strings.Contains(name, "_turned") {
+		slices.Reverse(servers)
+		for i := range servers {
+			servers[i].Weight = weights[i]
+		}
 	}
 	return servers
 }

@@ -100,14 +100,14 @@ func (p *planner) anyOf(h handle, depth int) (outcome, error) {
 			return o, nil
 		}
 	}
-	p.note(h.at, "%s has no counterpart, and no pool: requests are answered with SERVER_ERROR route denies key", h.kind)
+	p.note(h.at, "%s has no counterpart, and no pool", h.kind)
 	return outcome{}, nil
 }
 
 // byOperation translates a handle that has others for single operations.
 func (p *planner) byOperation(h handle, depth int) (o outcome, err error) {
 	if !h.body.is(object) {
-		return p.operation(h.at, h.body, depth)
+		return p.operation(h.body, depth)
 	}
 	policies := h.body.take("operation_policies")
 	if h.kind == "RoutingGroupRoute" {
@@ -115,11 +115,11 @@ func (p *planner) byOperation(h handle, depth int) (o outcome, err error) {
 	}
 	h.field("default_policy").see()
 	get, set := p.policyOf(h, reading), p.policyOf(h, writing)
-	reads, err := p.operation(h.at, get, depth)
+	reads, err := p.operation(get, depth)
 	if err != nil {
 		return o, err
 	}
-	writes, err := p.operation(h.at, set, depth)
+	writes, err := p.operation(set, depth)
 	if err != nil {
 		return o, err
 	}
@@ -132,7 +132,7 @@ func (p *planner) byOperation(h handle, depth int) (o outcome, err error) {
 		if f.value == get || f.value == set {
 			continue
 		}
-		other, err := p.operation(h.at, f.value, depth)
+		other, err := p.operation(f.value, depth)
 		if err != nil {
 			return o, err
 		}
@@ -142,9 +142,8 @@ func (p *planner) byOperation(h handle, depth int) (o outcome, err error) {
 }
 
 // operation translates the handle of one operation, which may be missing.
-func (p *planner) operation(at, v *value, depth int) (outcome, error) {
+func (p *planner) operation(v *value, depth int) (outcome, error) {
 	if v == nil {
-		p.note(at, "an operation without route is refused")
 		return outcome{}, nil
 	}
 	v.see()
@@ -170,6 +169,7 @@ func (p *planner) merged(h handle, reads, writes outcome) outcome {
 		return reads
 	case writes.pool == nil:
 		reads.readOnly = true
+		p.note(h.at, "%s: what changes items is answered with SERVER_ERROR route is read only", h.kind)
 		return reads
 	case reads.pool == nil:
 		p.note(h.at, "%s: reads are served like writes, and not refused", h.kind)
@@ -196,7 +196,7 @@ func (p *planner) merged(h handle, reads, writes outcome) outcome {
 // addOperation says what becomes of an operation that has a handle of its own.
 func (p *planner) addOperation(at *value, o *outcome, other outcome) {
 	switch {
-	case other == *o:
+	case other == *o || other.pool == nil && o.readOnly:
 	case other.pool == nil:
 		p.note(at, "the operation is not refused: it goes where others go")
 	case o.pool == nil:

@@ -42,7 +42,6 @@ func (p *planner) outcome(h handle, depth int) (outcome, error) {
 		return p.serversOf(h)
 	case "NullRoute", "DevNullRoute", "ErrorRoute":
 		h.field("response").see()
-		p.note(h.at, "%s: every request is answered with SERVER_ERROR route denies key", h.kind)
 		return outcome{}, nil
 	case "OperationSelectorRoute", "PrefixPolicyRoute", "RoutingGroupRoute":
 		return p.byOperation(h, depth)
@@ -92,7 +91,7 @@ func (p *planner) pooled(h handle, depth int) (outcome, error) {
 	case !ok:
 		return p.anyOf(h, depth)
 	case len(u.pool.servers) == 0:
-		p.note(u.pool.at, "a pool without servers: requests are answered with SERVER_ERROR route denies key")
+		p.note(u.pool.at, "a pool without servers is left out")
 		return outcome{}, nil
 	}
 	pool, err := p.poolFor(u.pool)

@@ -109,6 +109,9 @@ func (p *planner) addRoutes(s *selector) error {
 		if err != nil {
 			return err
 		}
+		if o.pool == nil {
+			p.note(v, "every request is answered with SERVER_ERROR route denies key")
+		}
 		for _, r := range s.renamed(prefix, o) {
 			p.addRoute(s, r, o)
 		}

@@ -53,7 +53,15 @@ func startExample(t *testing.T, file string) *example {
 		}
 		return []byte(e.servers[host].Addr())
 	})
-	cfg, err := loadConfig(writeConfig(t, string(text)))
+	e.start(string(text))
+	return e
+}
+
+// start runs the router with a configuration.
+func (e *example) start(text string) {
+	t := e.t
+	t.Helper()
+	cfg, err := loadConfig(writeConfig(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +99,6 @@ func startExample(t *testing.T, file string) *example {
 		}
 		e.clients = append(e.clients, e.dial(ln.Addr().String()))
 	}
-	return e
 }
 
 func (e *example) dial(addr string) *exampleClient {

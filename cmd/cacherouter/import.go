@@ -41,10 +41,14 @@ func (c *importCmd) Run(s streams) error {
 	if err := cfg.read("what was made of "+c.File, []byte(in.text)); err != nil {
 		return err
 	}
+	keys, err := c.givenKeys()
+	if err != nil {
+		return err
+	}
 	if _, err := io.WriteString(s.out, in.text); err != nil {
 		return err
 	}
-	return c.prove(s.err, &cfg, in.origins)
+	return c.prove(s.err, &cfg, in.origins, keys)
 }
 
 // translate makes our configuration of another program's.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"cacherouter/mcrouter"
@@ -43,7 +44,7 @@ func (p *mcrouterPrinter) line(format string, args ...any) {
 }
 
 func (p *mcrouterPrinter) print(file string) {
-	p.line("# From %s, a configuration of mcrouter. Its flags are not in it: say in listen what --port says.", plainly(file))
+	p.line("# From %s, a configuration of mcrouter. Its flags are not in it: say in listen what --port says.", plainly(filepath.Base(file)))
 	if len(p.Notes) > 0 {
 		p.line("# What is another than it was:")
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,7 +154,7 @@ func (p *twemproxyPool) alone(b *strings.Builder, file string) error {
 	if err != nil {
 		return fmt.Errorf("%s: pool %s: %w", file, p.name, err)
 	}
-	fmt.Fprintf(b, "# From pool %s of %s. Keys stay where they are.\n", plainly(p.name), plainly(file))
+	fmt.Fprintf(b, "# From pool %s of %s. Keys stay where they are.\n", plainly(p.name), plainly(filepath.Base(file)))
 	if listen := p.listen(b, ""); listen != "" {
 		fmt.Fprintf(b, "listen: [%q]\n", listen)
 	}
@@ -169,7 +170,7 @@ func (p *twemproxyPool) alone(b *strings.Builder, file string) error {
 // together writes a configuration of several pools, each with its own listener. Those of Redis are
 // left out.
 func together(b *strings.Builder, pools []*twemproxyPool, file string) (taken []*twemproxyPool, err error) {
-	fmt.Fprintf(b, "# From %s. Keys stay where they are.\n", plainly(file))
+	fmt.Fprintf(b, "# From %s. Keys stay where they are.\n", plainly(filepath.Base(file)))
 	var listeners, bodies strings.Builder
 	clients, bounded, names := 0, true, make(map[string]bool)
 	for _, p := range pools {
@@ -231,7 +232,7 @@ func (p *twemproxyPool) body(b *strings.Builder, indent, distribution string) {
 		fmt.Fprintf(b, "%shash_tag: %q\n", indent, p.HashTag)
 	}
 	p.timeouts(b, indent)
-	fmt.Fprintf(b, "%sservers: # their order is part of the placement\n", indent)
+	fmt.Fprintf(b, "%sservers:\n", indent)
 	for _, s := range p.serversImported {
 		fmt.Fprintf(b, "%s  - %q\n", indent, s.String()+"@"+strconv.Itoa(s.Weight))
 	}

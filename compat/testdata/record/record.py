@@ -14,9 +14,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.dirname(HERE)
 KEYS = [row[0] for row in csv.reader(open(os.path.join(DATA, "twemproxy_ketama_fnv1a_64.csv"), encoding="utf-8"))][1:]
 PROXY_PORT = 31400
+NAMES = ["zz", "b", "aaa", "c"]
 
 
 def servers_of(name):
+    if "_turned" in name:
+        return servers_of(name.replace("_turned", ""))[::-1]
     if "25servers" in name:
         return ["127.0.0.1:%d" % (31301 + i) for i in range(25)]
     if "unix" in name:
@@ -101,7 +104,7 @@ def nutcracker(name, servers, value):
         lines.append('  hash_tag: "{}"')
     lines.append("  servers:")
     for i, (addr, weight) in enumerate(zip(servers, weights_of(name, len(servers)))):
-        lines.append("   - %s:%d%s" % (addr, weight, " server%d" % (i + 1) if "named" in name else ""))
+        lines.append("   - %s:%d%s" % (addr, weight, " " + NAMES[i] if "oddnames" in name else " server%d" % (i + 1) if "named" in name else ""))
     with tempfile.NamedTemporaryFile("w", suffix=".yml") as f:
         f.write("\n".join(lines) + "\n")
         f.flush()
@@ -218,7 +221,8 @@ end
 ALL = """
 twemproxy_ketama_crc16 twemproxy_ketama_murmur twemproxy_ketama_fnv1a_64_named_w1-2-3-10 twemproxy_ketama_md5_w1-2-3-10
 twemproxy_ketama_md5_port11211_w1-2-3-10 twemproxy_ketama_md5_25servers twemproxy_ketama_fnv1a_64_unix twemproxy_ketama_md5_unix
-twemproxy_modula_fnv1a_64_w1-2-3-10 twemproxy_modula_crc16 twemproxy_modula_murmur twemproxy_modula_md5_hashtag
+twemproxy_modula_fnv1a_64_w1-2-3-10 twemproxy_modula_fnv1a_64_w1-2-3-10_turned twemproxy_modula_md5_w1-2-3-10_oddnames
+twemproxy_modula_crc16 twemproxy_modula_murmur twemproxy_modula_md5_hashtag
 libmemcached_ketama_weighted_25servers libmemcached_ketama_weighted_fnv1a_64_w1-2-3-10 libmemcached_ketama_weighted_port11211_w1-2-3-10
 libmemcached_ketama_unweighted_port11211_w1-2-3-10 libmemcached_ketama_unweighted_25servers libmemcached_ketama_unweighted_murmur
 libmemcached_ketama_unweighted_jenkins libmemcached_ketama_unweighted_fnv1_64 libmemcached_ketama_unweighted_fnv1a_64
