@@ -29,14 +29,6 @@ func (p *planner) composed(at *value, main, part *Pool, warmUp bool) *Pool {
 		part = p.plain(part)
 	}
 	pool := *main
-	switch { // where there is one server, the hash makes no difference
-	case len(part.Servers) == 1:
-		alike := *part
-		alike.Distribution, alike.Seed = main.Distribution, main.Seed
-		part = p.intern(&alike)
-	case len(main.Servers) == 1:
-		pool.Distribution, pool.Seed = part.Distribution, part.Seed
-	}
 	slot, other := &pool.Failover, pool.WarmUp
 	if warmUp {
 		slot, other = &pool.WarmUp, pool.Failover
@@ -49,8 +41,6 @@ func (p *planner) composed(at *value, main, part *Pool, warmUp bool) *Pool {
 	case *slot == part:
 	case *slot != nil:
 		p.note(at, "pool %s %s pool %s only, and not pool %s", main.Of, what, (*slot).Of, part.Of)
-	case pool.Distribution != part.Distribution || pool.Seed != part.Seed:
-		p.note(at, "pool %s %s no other one: pool %s hashes keys otherwise", main.Of, what, part.Of)
 	case slices.ContainsFunc(part.Servers, func(s string) bool { return slices.Contains(taken, s) }):
 		p.note(at, "pool %s %s no other one: pool %s has servers that it has itself", main.Of, what, part.Of)
 	default:

@@ -104,7 +104,7 @@ func TestPlan(t *testing.T) {
 		a+"; "+b+`; "x:" -> a; "x:y:" -> b; "" -> deny`, "route.wildcard: every request")
 	f(`{"type": "FailoverRoute", "children": ["PoolRoute|a", "PoolRoute|b"], "failover_limit": {"rate": 0.5}}`,
 		a+" failover b; "+b+`; "" -> a`, "failover_limit: has no counterpart")
-	f(`{"type": "FailoverRoute", "children": ["PoolRoute|a", {"type": "PoolRoute", "pool": "crc", "hash": "Crc32"}]}`, a+`; "" -> a`, "pool crc hashes keys otherwise")
+	f(`{"type": "FailoverRoute", "children": ["PoolRoute|a", {"type": "PoolRoute", "pool": "crc", "hash": "Crc32"}]}`, a+` failover crc; crc mcrouter-crc32 h:8,h:9; "" -> a`)
 	f(`{"type": "FailoverRoute", "children": ["PoolRoute|a", "PoolRoute|a"]}`, a+`; "" -> a`, "has servers that it has itself")
 	f(`{"type": "FailoverWithExptimeRoute", "normal": "PoolRoute|a", "failover": ["PoolRoute|one", "PoolRoute|b"], "failover_exptime": 30}`,
 		a+` failover one; one mcrouter-ch3 h:5; "" -> a`, "pool one only, and not pool b")

@@ -77,7 +77,7 @@ var reasons = map[string]string{
 	"port_override_cross_dc":  "addresses are taken as they are",
 	"port_override_within_dc": "addresses are taken as they are",
 	"qos":                     "packets are not marked",
-	"rates":                   "requests are not limited here",
+	"rates":                   "see rate and burst of routes, which count requests of all kinds",
 	"region":                  "no timeout depends on where servers are",
 	"security_mech_cross_dc":  "no security depends on where servers are",
 	"security_mech_within_dc": "no security depends on where servers are",
