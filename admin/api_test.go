@@ -136,6 +136,11 @@ func TestOverview(t *testing.T) {
 	if o.Level != levelWell || o.Sentence != "All is well: 2 servers serve." || len(o.Problems) != 0 || o.Requests <= 0 || o.HitRatio != nil || o.Router != "r1" || o.Actions != actionsOpen {
 		t.Errorf("%+v", o)
 	}
+	r.snap.Shed[router.Low] += 1000
+	decode(t, s, "/api/v1/overview", &o)
+	if o.Level != levelWarning || o.Refused <= 0 || !strings.Contains(o.Sentence, "% of the requests are refused") {
+		t.Errorf("requests are refused: %+v", o)
+	}
 	r.snap.Failed += 1000
 	decode(t, s, "/api/v1/overview", &o)
 	if o.Level != levelTrouble || !strings.Contains(o.Sentence, "% of the requests fail") {

@@ -35,12 +35,13 @@ func (s *Server) problems(f *survey, o *Overview, r *Routers) []Problem {
 	}
 	add(!s.ready.Load(), levelWarning, "This router is starting or draining: load balancers are told to send no clients.")
 	add(f.w.to.up == 0 || f.m != nil && !anyUsable(f.state), levelTrouble, "No server can be used: requests fail.")
-	failing := 0.0
+	failing, refused := 0.0, 0.0
 	if o.Requests > 0 {
-		failing = o.Failed / o.Requests
+		failing, refused = o.Failed/o.Requests, o.Refused/o.Requests
 	}
 	add(failing >= failingMany, levelTrouble, fmt.Sprintf("%.1f %% of the requests fail.", 100*failing))
 	add(failing >= failingSome && failing < failingMany, levelWarning, fmt.Sprintf("%.2f %% of the requests fail.", 100*failing))
+	add(refused >= failingSome, levelWarning, fmt.Sprintf("%.1f %% of the requests are refused, by quotas, limits or for load.", 100*refused))
 	add(f.stats.Panic, levelTrouble, "Most servers look down from here, so their health is ignored.")
 	all = append(all, f.problems()...)
 	if r != nil {

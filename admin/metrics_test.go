@@ -190,7 +190,7 @@ func TestScrapersGetWhatTheyAskFor(t *testing.T) {
 // What quotas refuse is told by reason, and among the errors.
 func TestScrapeOfQuotas(t *testing.T) {
 	f := newFleet(3, 2)
-	f.snaps[0].Shed[router.Low] = 2
+	f.snaps[0].Shed[router.Low], f.snaps[0].OverQuota = 2, 7
 	got := scrape(t, f.server())
 	for _, want := range []string{
 		`cacherouter_quota_refused_total{listener="",network="",reason="rate",route="a:"} 3`,

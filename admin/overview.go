@@ -24,11 +24,13 @@ type Overview struct {
 	// Window is the time that rates are taken over.
 	Window float64 `json:"window_seconds"`
 	// Requests are those of clients, Keys what retrievals asked for, Writes what changed
-	// items, Failed what no server answered.
+	// items, Failed what no server answered, and Refused what was beyond a quota or a hot key's
+	// limit, or shed.
 	Requests float64 `json:"requests_per_second"`
 	Keys     float64 `json:"keys_per_second"`
 	Writes   float64 `json:"writes_per_second"`
 	Failed   float64 `json:"failed_per_second"`
+	Refused  float64 `json:"refused_per_second"`
 	// HitRatio is the share of the keys that retrievals found, 0 to 1; null if none were asked for.
 	HitRatio *float64 `json:"hit_ratio"`
 	// P50 and P99 are the times that half, and all but one in a hundred, of the requests of
@@ -68,6 +70,7 @@ func (s *Server) overview(f *survey, routers *Routers) Overview {
 		Keys:       w.rate(func(s *router.Snapshot) uint64 { return s.Keys }),
 		Writes:     w.rate(writesOf),
 		Failed:     w.rate(func(s *router.Snapshot) uint64 { return s.Failed }),
+		Refused:    w.rate(func(s *router.Snapshot) uint64 { return s.OverQuota + s.Limited + s.Shedded() }),
 		Clients:    w.to.total.Sessions,
 		Received:   w.rate(func(s *router.Snapshot) uint64 { return s.Loop.BytesIn }),
 		Sent:       w.rate(func(s *router.Snapshot) uint64 { return s.Loop.BytesOut }),

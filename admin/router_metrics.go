@@ -168,6 +168,7 @@ func addErrors(to *figures, s *snap) {
 	to.add(failuresFamily, float64(s.Torn), "torn")
 	to.add(failuresFamily, float64(s.Unrouted), "unrouted")
 	to.add(failuresFamily, float64(s.Denied), "denied")
+	to.add(failuresFamily, float64(s.OverQuota), "quota")
 }
 
 func addPoolErrors(to *figures, s *snap) {
@@ -181,14 +182,11 @@ func addPoolErrors(to *figures, s *snap) {
 
 // addQuotas adds what has become of quotas.
 func addQuotas(to *figures, quotas []router.QuotaUse) {
-	refused := uint64(0)
 	for _, q := range quotas {
 		to.add(quotaFamily, float64(q.TooFast), q.Route, q.Listener, q.Network, "rate")
 		to.add(quotaFamily, float64(q.TooMany), q.Route, q.Listener, q.Network, "concurrent")
 		to.add(underWayFamily, float64(q.UnderWay), q.Route, q.Listener, q.Network)
-		refused += q.TooFast + q.TooMany
 	}
-	to.add(failuresFamily, float64(refused), "quota")
 }
 
 // batchBounds are the bounds of reactor.Stats.Batches.

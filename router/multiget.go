@@ -65,6 +65,7 @@ func (s *session) multiget(r *memproto.Request) {
 	q := s.push(r)
 	if s.quota != nil {
 		if v := s.quota.Ask(s.front.now(), r.NumKeys); v != quota.Passed {
+			s.front.stats.OverQuota++
 			q.came = 0
 			q.finish(networkRefuses[v])
 			return

@@ -38,7 +38,7 @@ func (f *front) own(loops []Snapshot) []stat {
 	n("router_spilled", all.Spilled)
 	n("router_limited", all.Limited)
 	n("router_shed", all.Shedded())
-	n("router_quota_refused", f.r.quotaRefused())
+	n("router_quota_refused", all.OverQuota)
 	n("router_retries", all.Retried)
 	n("router_redirected", all.Redirected)
 	n("router_failed_over", all.FailedOver)

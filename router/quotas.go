@@ -32,11 +32,13 @@ func (q *request) enter(r *route) (refusal []byte) {
 	}
 	now := s.front.now()
 	if v := s.quota.Ask(now, 1); v != quota.Passed {
+		s.front.stats.OverQuota++
 		return networkRefuses[v]
 	}
 	if ofRoute {
 		if v := r.quota.Ask(now, 1); v != quota.Passed {
 			s.quota.Done()
+			s.front.stats.OverQuota++
 			return routeRefuses[v]
 		}
 		q.stray().held = r.quota
@@ -82,6 +84,7 @@ func (g *gather) enter(of *quota.Quota) (refusal []byte) {
 		of.Pass(now, 1)
 	default:
 		if v := of.Ask(now, 1); v != quota.Passed {
+			g.front.stats.OverQuota++
 			return routeRefuses[v]
 		}
 	}
@@ -146,12 +149,4 @@ func (t *routes) quotas(all []QuotaUse, listener string) []QuotaUse {
 	}
 	add(t.rest)
 	return all
-}
-
-// quotaRefused returns how many requests all quotas have refused.
-func (r *Router) quotaRefused() (n uint64) {
-	for _, u := range r.Quotas() {
-		n += u.TooFast + u.TooMany
-	}
-	return n
 }

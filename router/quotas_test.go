@@ -64,8 +64,8 @@ func TestRateOfARoute(t *testing.T) {
 		if got := (form{binary: true}).answer(b); !strings.Contains(got, "route is over its rate") {
 			t.Errorf("a binary get is answered %s", got)
 		}
-		if got := p.total(); got.Denied != 0 {
-			t.Errorf("%d are counted as denied", got.Denied)
+		if got := p.total(); got.Denied != 0 || got.OverQuota != 31 {
+			t.Errorf("%d are counted as denied, %d as over the quota", got.Denied, got.OverQuota)
 		}
 		items := 0
 		for _, s := range p.a {

@@ -22,6 +22,7 @@ type Stats struct {
 	Refused      [memproto.NumFaults]uint64  // malformed requests, answered with an error
 	Unrouted     uint64                      // requests on keys that no pool has, answered with an error
 	Denied       uint64                      // requests that their route does not let pass
+	OverQuota    uint64                      // requests refused by quotas
 	Shadowed     uint64                      // requests to see how they do that no client waits for
 	ShadowsLost  uint64                      // those left out as there were too many
 	Failed       uint64                      // requests that no server answered
@@ -94,6 +95,7 @@ func (st *Stats) add(o *Stats) {
 	}
 	st.Unrouted += o.Unrouted
 	st.Denied += o.Denied
+	st.OverQuota += o.OverQuota
 	st.Shadowed += o.Shadowed
 	st.ShadowsLost += o.ShadowsLost
 	st.Failed += o.Failed
