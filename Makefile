@@ -7,7 +7,7 @@ OPS ?= 1000000
 STATICCHECK ?= $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 30s
 
-.PHONY: help run build test test-deps lint fmt fuzz coherence bench bench-peers bench-protocols scenarios scenarios-long lab bound-long release clean
+.PHONY: help run build test test-deps lint fmt fuzz coherence bench bench-peers bench-scale bench-protocols scenarios scenarios-long lab bound-long release clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -48,8 +48,12 @@ coherence: ## check recorded histories of OPS operations under faults; SEED repe
 bench: ## micro-benchmarks with allocations
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-bench-peers: ## compare with nutcracker and plain memcached on this machine
+bench-peers: ## compare with memcached, nutcracker, haproxy and (MCPROXY=PATH) memcached's proxy: a quarter of an hour
+	$(GO) run ./loadtest matrix --into docs/performance $(if $(MCPROXY),--mcproxy $(MCPROXY))
 	$(GO) run ./loadtest peers
+
+bench-scale: ## what more servers, clients, loops, pools, routes and hot keys cost
+	$(GO) run ./loadtest scale --into docs/performance
 
 bench-protocols: ## what meta, binary and TLS cost, against text and a TLS echo
 	$(GO) run ./loadtest protocols

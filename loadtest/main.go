@@ -22,6 +22,8 @@ import (
 type commands struct {
 	Run       runCommand       `cmd:"" help:"Offer a load to one target, as fast as it answers or at a fixed rate: see docs/loadtest.md."`
 	Peers     peersCommand     `cmd:"" help:"Compare the router with nutcracker, in turns on the same memcached servers."`
+	Matrix    matrixCommand    `cmd:"" help:"Measure many loads on memcached, other proxies and the router with each engine."`
+	Scale     scaleCommand     `cmd:"" help:"Measure what more servers, clients, loops, pools, routes and hot keys cost the router."`
 	Protocols protocolsCommand `cmd:"" help:"Compare what text, meta, binary and TLS cost the router."`
 	Scenario  scenarioCommand  `cmd:"" help:"Break a fleet on purpose and see what clients see: see docs/scenarios.md."`
 	Judge     judgeCommand     `cmd:"" help:"Load routers that run already, check every value, and say what failed when."`

@@ -90,6 +90,8 @@ func TestFailuresEndWithAMessageAndStatusOne(t *testing.T) {
 	f("a load needs a duration or a number of requests", "run", "--target", memcachedtest.Start(t).Addr(), "-d", "0s")
 	f("nosuchload", "peers", "--only", "nosuchload")
 	f("cannot start cacherouter", "peers", "--ours", "/nonexistent/router")
+	f("there is no load and no contender", "matrix", "--only", "nosuchload")
+	f("there is no dimension", "scale", "--only", "nosuchdimension")
 	f("cannot start cacherouter", "protocols", "--router", "/nonexistent/router")
 	f("cannot use certificate", "echo", "--cert", "/nonexistent", "--key", "/nonexistent")
 	f("udp", "run", "--protocol", "udp")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the test suite talks to: real memcached, a peer proxy, real clients, Prometheus, a terminal, valgrind, and the C
+# Installs the Debian packages that the test suite talks to: real memcached, peer proxies, real clients, Prometheus, a terminal, valgrind, and the C
 # compiler that the race detector links with. Installs nothing that is there already. Without root or apt-get it only
 # says what is missing; the tests concerned then skip by name (with CI set they fail).
 set -euo pipefail
 
 packages=(
-    memcached nutcracker libmemcached-tools
+    memcached nutcracker haproxy strace libmemcached-tools
     python3-pytest python3-pymemcache python3-pylibmc python3-memcache
     php-cli php-memcached libcache-memcached-fast-perl
     python3-binary-memcached libmemcached-libmemcached-perl ruby ruby-dalli

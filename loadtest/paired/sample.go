@@ -19,6 +19,7 @@ type Sample struct {
 	Rate      float64 `json:"rate"`             // requests per second
 	P50       float64 `json:"p50_us"`
 	P99       float64 `json:"p99_us"`
+	P999      float64 `json:"p99_9_us"`
 	Generator float64 `json:"generator_cpu_us"` // processor time of the load generator per request, microseconds
 }
 
@@ -33,17 +34,18 @@ func newSample(contender, generator process.Cost, r load.Result) Sample {
 		Rate:      r.Rate,
 		P50:       r.Latency.P50,
 		P99:       r.Latency.P99,
+		P999:      r.Latency.P999,
 		Generator: us(generator.CPU) / n,
 	}
 }
 
 // Header titles the fields that Row writes, each ended by a tab.
-const Header = "CPU us/req\tbusy\treq/s\tp50 us\tp99 us\tswitches/req\tgenerator us/req\t"
+const Header = "CPU us/req\tbusy\treq/s\tp50 us\tp99 us\tp99.9 us\tswitches/req\tgenerator us/req\t"
 
 // Row is the sample under Header.
 func (s Sample) Row() string {
-	return fmt.Sprintf("%.2f\t%.0f%%\t%.0f\t%.0f\t%.0f\t%.2f\t%.2f\t",
-		s.CPU, 100*s.Load, s.Rate, s.P50, s.P99, s.Switches, s.Generator)
+	return fmt.Sprintf("%.2f\t%.0f%%\t%.0f\t%.0f\t%.0f\t%.0f\t%.2f\t%.2f\t",
+		s.CPU, 100*s.Load, s.Rate, s.P50, s.P99, s.P999, s.Switches, s.Generator)
 }
 
 // Median is the median of each field by itself; of no samples it is zero.
@@ -62,6 +64,7 @@ func Median(samples []Sample) Sample {
 		Rate:      of(func(x Sample) float64 { return x.Rate }),
 		P50:       of(func(x Sample) float64 { return x.P50 }),
 		P99:       of(func(x Sample) float64 { return x.P99 }),
+		P999:      of(func(x Sample) float64 { return x.P999 }),
 		Generator: of(func(x Sample) float64 { return x.Generator }),
 	}
 }

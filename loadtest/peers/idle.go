@@ -14,12 +14,13 @@ import (
 
 // Memory that idle clients of the router may take.
 const (
-	IdleClients = 10_000
-	idleTarget  = 40 << 20
+	IdleClients = 20_000
+	idleTarget  = 60 << 20
 )
 
 const (
 	settlePatience = 5 * time.Second
+	ownDescriptors = 100 // that a process needs beside those of clients
 	waveSize       = 100 // clients that ask at the same time, while idle clients are made
 )
 
@@ -37,9 +38,10 @@ type Idle struct {
 // Met reports whether the memory is within the target.
 func (i Idle) Met() bool { return max(i.Connected, i.Served) <= idleTarget }
 
-// MeasureIdle starts each contender of c afresh and gives it the clients. It needs a descriptor for
-// each client here and in the contender (ulimit -n).
+// MeasureIdle starts each contender of c afresh and gives it the clients, or as many as this process may have
+// descriptors for (ulimit -n).
 func MeasureIdle(ctx context.Context, c Config, clients int) ([]Idle, error) {
+	clients = min(clients, process.RaiseDescriptors(clients+ownDescriptors)-ownDescriptors)
 	s, err := setUp(ctx, c)
 	defer s.tearDown()
 	if err != nil {

@@ -50,6 +50,17 @@ func StartMemcached(ctx context.Context, dir string, threads int, args ...string
 	})
 }
 
+// StartMemcachedOn is StartMemcached with one thread and many addresses without ports, which are all served at one
+// port.
+func StartMemcachedOn(ctx context.Context, dir string, addresses []string, args ...string) (*Server, error) {
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, fmt.Errorf("cannot start memcached: %w", err)
+	}
+	_, port, _ := net.SplitHostPort(ports[0])
+	return StartMemcached(ctx, dir, 1, append([]string{"-p", port, "-l", strings.Join(addresses, ",")}, args...)...)
+}
+
 // portFile reads the address from memcached's port file, whose lines are like "TCP INET: 41234".
 func portFile(name string) string {
 	text, _ := os.ReadFile(name)
@@ -95,13 +106,16 @@ func StartNutcracker(ctx context.Context, dir string, backends []string) (*Serve
 
 var listening = regexp.MustCompile(`msg=listening .*\baddr=(127\.0\.0\.1:\d+)`)
 
-// StartRouter starts the cacherouter binary at path in front of the backends, with args added.
+// StartRouter starts the cacherouter binary at path in front of the backends, with args added. Without backends they
+// have to say what it is in front of.
 func StartRouter(ctx context.Context, path string, backends []string, args ...string) (*Server, error) {
 	s := &Server{}
+	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)
+	if len(backends) > 0 {
+		args = append(args, "--backends", strings.Join(backends, ","))
+	}
 	p, err := Start(ctx, Command{
-		Name: "cacherouter", Path: path,
-		Args: append([]string{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
-			"--backends", strings.Join(backends, ",")}, args...),
+		Name: "cacherouter", Path: path, Args: args,
 		Ready: func(line string) bool {
 			found := listening.FindStringSubmatch(line)
 			if found == nil {
