@@ -151,13 +151,19 @@ func (s *Server) Retired() bool { return s.retired }
 // Stats returns the counters.
 func (s *Server) Stats() Stats {
 	st := s.stats
-	for i := range s.lanes {
-		st.InFlight += s.lanes[i].waiting.n
-	}
+	st.InFlight = s.InFlight()
 	if s.Up() {
 		st.Up = 1
 	}
 	return st
+}
+
+// InFlight returns how many calls wait now.
+func (s *Server) InFlight() (n int) {
+	for i := range s.lanes {
+		n += s.lanes[i].waiting.n
+	}
+	return n
 }
 
 // Up reports whether the last attempt to connect succeeded or has not ended.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 
@@ -20,15 +21,14 @@ const DefaultPool = "default"
 // a mesh.
 type Mesh struct {
 	cfg   gossip.Config
-	pools []string
-	ready chan struct{} // closed when all pools have joined
+	ready chan struct{} // closed when all pools have joined that are waited for
 
 	mu      sync.Mutex
+	pools   []string                  // guarded by mu: that may join, or have
 	members map[string]gossip.Handler // guarded by mu: by pool
 	strange map[string]bool           // guarded by mu: pools of others that were logged
 	gossip  *gossip.Gossip            // nil before ready
 	err     error                     // of the start, set before ready
-	open    int                       // guarded by mu: pools that have not been closed
 }
 
 // NewMesh returns a gossip for clusters of some pools. It begins when all of them have been
@@ -38,9 +38,17 @@ func NewMesh(c gossip.Config, pools ...string) *Mesh {
 		c.Log = slog.Default()
 	}
 	return &Mesh{
-		cfg: c, pools: pools, ready: make(chan struct{}), open: len(pools),
+		cfg: c, pools: slices.Clone(pools), ready: make(chan struct{}),
 		members: map[string]gossip.Handler{}, strange: map[string]bool{},
 	}
+}
+
+// Add lets the cluster of one more pool join a gossip that has begun.
+func (m *Mesh) Add(pool string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pools = append(m.pools, pool)
+	delete(m.strange, pool)
 }
 
 // join adds the cluster of a pool, and returns its way to the other routers.
@@ -51,16 +59,24 @@ func (m *Mesh) join(ctx context.Context, pool string, h gossip.Handler) (link, e
 		return nil, fmt.Errorf("pool %q is not one that is waited for", pool)
 	}
 	m.members[pool] = h
-	last := len(m.members) == len(m.pools)
+	begun := m.gossip != nil
+	last := !begun && len(m.members) == len(m.pools)
 	m.mu.Unlock()
+	if begun {
+		m.gossip.Meet(ctx) // the others may know of the pool's servers
+		return meshLink{m.gossip, m, pool}, nil
+	}
 	if last {
-		m.gossip, m.err = gossip.Start(m.cfg, meshHandler{m})
+		g, err := gossip.Start(m.cfg, meshHandler{m})
+		m.mu.Lock()
+		m.gossip, m.err = g, err
+		m.mu.Unlock()
 		close(m.ready)
 	}
 	select {
 	case <-m.ready:
 	case <-ctx.Done():
-		m.left()
+		m.left(pool)
 		return nil, ctx.Err()
 	}
 	if m.err != nil {
@@ -70,11 +86,22 @@ func (m *Mesh) join(ctx context.Context, pool string, h gossip.Handler) (link, e
 }
 
 // left notes that a pool is closed, and reports whether it was the last one.
-func (m *Mesh) left() bool {
+func (m *Mesh) left(pool string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.open--
-	return m.open == 0
+	delete(m.members, pool)
+	m.pools = slices.DeleteFunc(m.pools, func(p string) bool { return p == pool })
+	return len(m.pools) == 0
+}
+
+// first returns the pool that stands for all.
+func (m *Mesh) first() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.pools) == 0 {
+		return DefaultPool
+	}
+	return m.pools[0]
 }
 
 // enclosed is the first byte of what says which pool it is about; no message begins so by
@@ -119,7 +146,7 @@ func (m *Mesh) deliver(b []byte, give func(h gossip.Handler, message []byte)) {
 			message, rest, ok = cutPart(rest)
 		}
 		if !ok { // of somebody else: the pool that all have counts it as senseless
-			m.pass(m.pools[0], []byte{enclosed}, give)
+			m.pass(m.first(), []byte{enclosed}, give)
 			return
 		}
 		m.pass(string(pool), message, give)
@@ -150,10 +177,13 @@ func (m *Mesh) pass(pool string, message []byte, give func(h gossip.Handler, mes
 type meshHandler struct{ m *Mesh }
 
 func (h meshHandler) State() []byte {
+	h.m.mu.Lock()
+	members := maps.Clone(h.m.members) // all that are waited for are there before there is a gossip
+	h.m.mu.Unlock()
 	b := []byte{enclosed}
-	for _, pool := range h.m.pools {
-		state := h.m.members[pool].State() // all are there before there is a gossip
-		if len(h.m.pools) == 1 {
+	for _, pool := range slices.Sorted(maps.Keys(members)) {
+		state := members[pool].State()
+		if len(members) == 1 {
 			return enclose(pool, state)
 		}
 		b = appendPart(b, pool, state)
@@ -178,7 +208,7 @@ func (l meshLink) SendAnnounce(b []byte) { l.Gossip.SendAnnounce(enclose(l.pool,
 
 // Close ends the gossip with the last pool.
 func (l meshLink) Close(ctx context.Context) error {
-	if !l.m.left() {
+	if !l.m.left(l.pool) {
 		return nil
 	}
 	return l.Gossip.Close(ctx)

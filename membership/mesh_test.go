@@ -198,3 +198,50 @@ func TestEnclosed(t *testing.T) {
 		f(whole[:n], "\xff;", "")
 	}
 }
+
+// A pool may come and go while the gossip goes on. One that comes knows at once what the other
+// routers have decided of its servers.
+func TestMeshChangesPools(t *testing.T) {
+	t.Parallel()
+	servers := memcachedtest.StartN(t, 3)
+	one := startMeshed(t, 0, nil, map[string][]*memcachedtest.Server{"a": servers[:1], "b": servers[1:]}, nil)
+	servers[2].Stop()
+	two := startMeshed(t, 1, []string{one.address("a")}, map[string][]*memcachedtest.Server{"a": servers[:1], DefaultPool: servers[:1]}, nil)
+	away := func(c *Cluster) bool { return !is(c, "m1", view.In)() }
+	within(t, time.Minute, "m1 of pool b is given up", func() bool { return away(one["b"]) })
+
+	mesh := two["a"].link.(meshLink).m
+	mesh.Add("b")
+	late := startMeshedPool(t, mesh, "b", servers[1:])
+	if !away(late) {
+		t.Error("a pool that comes later takes a server for well that the others have given up")
+	}
+	within(t, time.Minute, "both routers vote on b", func() bool { return one["b"].Stats().View.Voters == 2 })
+	if err := late.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	within(t, time.Minute, "the one that is left votes alone", func() bool { return one["b"].Stats().View.Voters == 1 })
+	if got := two["a"].Stats().View.Voters; got != 2 {
+		t.Errorf("%d routers vote on the pool that has stayed", got)
+	}
+	mesh.Add("b") // once more
+	closing(t, startMeshedPool(t, mesh, "b", servers[1:]))
+}
+
+// startMeshedPool starts one more pool of the second router.
+func startMeshedPool(t *testing.T, mesh *Mesh, pool string, servers []*memcachedtest.Server) *Cluster {
+	t.Helper()
+	var list discover.Static
+	for i, s := range servers {
+		list = append(list, discover.Server{Name: fmt.Sprint("m", i), Address: s.Addr(), Weight: 1})
+	}
+	log := slog.New(slog.DiscardHandler)
+	c, err := Start(t.Context(), Config{
+		Router: "r1", Prober: probe.TCP{}, Mesh: mesh, Pool: pool, Log: log, View: view.Config{Settle: time.Second, Damping: damping.Config{Hold: time.Second}},
+		Sources: []*discover.Watcher{{Name: "static", Source: list, Log: log}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -184,7 +184,7 @@ func (s *session) tell(b []byte) {
 
 // flushBinary flushes every server.
 func (s *session) flushBinary(r *memproto.BinaryRequest) {
-	if !s.front.r.mayFlush() {
+	if !s.front.mayFlush() {
 		s.tell(s.front.say(memproto.CodeAuth, ""))
 		return
 	}

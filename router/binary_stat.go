@@ -17,7 +17,7 @@ func (s *session) statBinary(what string) {
 	case what == "conns":
 		s.connStats(r)
 	case strings.HasPrefix(what, "settings"):
-		s.push(r).finish(statLines(s.front.r.settings()))
+		s.push(r).finish(statLines(s.front.settings()))
 	case strings.HasPrefix(what, "reset"), isDetail(what):
 		s.push(r).finish(statLines(nil))
 	default:

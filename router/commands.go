@@ -87,7 +87,7 @@ func (s *session) verbosity(r *memproto.Request) {
 func (s *session) flushAll(r *memproto.Request) {
 	args := r.Args()
 	quiet := noreply(args)
-	if !s.front.r.mayFlush() {
+	if !s.front.mayFlush() {
 		s.sayUnless(quiet, "CLIENT_ERROR flush_all not allowed")
 		return
 	}

@@ -11,6 +11,7 @@ import (
 // again when it is over. There are few, so they are not reused.
 type fan struct {
 	request *request
+	workers []*worker // of the pools that there were when it began
 	parts   []*fanPart
 	left    int
 	merge   func(*fan) // calls finish
@@ -31,9 +32,9 @@ type fanPart struct {
 // startFan begins a request to every server of all pools that answers, which ask sends.
 func (s *session) startFan(r *memproto.Request) *fan {
 	s.alone = true
-	f := &fan{request: s.push(r)}
+	f := &fan{request: s.push(r), workers: s.front.workers}
 	f.request.way = Several
-	for _, w := range s.front.workers {
+	for _, w := range f.workers {
 		for _, n := range w.nodes {
 			if n.use.answers() {
 				f.parts = append(f.parts, &fanPart{fan: f, w: w, node: n})

@@ -7,8 +7,8 @@ import (
 )
 
 // mayFlush reports whether clients may flush all pools.
-func (r *Router) mayFlush() bool {
-	return !slices.ContainsFunc(r.pools, func(p *Pool) bool { return !p.cfg.FlushAll })
+func (f *front) mayFlush() bool {
+	return !slices.ContainsFunc(f.workers, func(w *worker) bool { return !w.p.cfg.FlushAll })
 }
 
 // flush sends a flush_all to every server and answers when all have done it. A server that
@@ -18,7 +18,7 @@ func (s *session) flush(r *memproto.Request, quiet bool, line []byte) {
 	f := s.startFan(r)
 	f.request.quiet = quiet
 	f.merge = mergeFlush
-	for _, w := range s.front.workers {
+	for _, w := range f.workers {
 		if !w.mayMissFlush() {
 			w.stats.Unwritable++
 			f.finish(unwritable)
@@ -26,7 +26,7 @@ func (s *session) flush(r *memproto.Request, quiet bool, line []byte) {
 		}
 	}
 	f.begin()
-	for _, w := range s.front.workers {
+	for _, w := range f.workers {
 		w.flush(f, line)
 	}
 	f.arrived()
@@ -86,13 +86,13 @@ func mergeFlush(f *fan) {
 		}
 	}
 	if reply != nil { // some may yet do it
-		for _, w := range f.request.w.workers {
+		for _, w := range f.workers {
 			w.holds.doubtAll(w)
 		}
 		f.finish(reply)
 		return
 	}
-	for _, w := range f.request.w.workers {
+	for _, w := range f.workers {
 		w.epochs.EndedAll()
 	}
 	f.finish([]byte("OK\r\n"))

@@ -11,8 +11,12 @@ import (
 // space of the request at hand. Everything runs on the loop's goroutine.
 type front struct {
 	r         *Router
+	n         int // of the loop
 	loop      *reactor.Loop
-	workers   []*worker // by pool
+	workers   []*worker // of the pools that there are, in order; replaced, not changed
+	leavers   []leaver  // of those that are no more
+	astray    int       // sessions whose routes are not yet those in force
+	past      past      // of pools that are no more
 	sessions  map[*session]struct{}
 	parser    memproto.Parser
 	req       memproto.Request       // the one being dispatched
@@ -50,6 +54,7 @@ type front struct {
 func newFront(r *Router, l *reactor.Loop) *front {
 	f := &front{
 		r:        r,
+		n:        len(r.fronts),
 		loop:     l,
 		sessions: make(map[*session]struct{}),
 		parser:   memproto.Parser{MaxLine: r.cfg.MaxLine},
@@ -79,7 +84,13 @@ func (f *front) turned() {
 	for _, w := range f.workers {
 		w.turned()
 	}
+	for _, l := range f.leavers {
+		l.w.turned()
+	}
 }
+
+// workerOf returns the loop's worker of a pool.
+func (f *front) workerOf(p *Pool) *worker { return p.workers[f.n] }
 
 // stock keeps values of one type for reuse on a loop.
 type stock[T any] struct{ free []*T }
@@ -125,6 +136,10 @@ func (f *front) gone(s *session) {
 	delete(f.sessions, s)
 	if s != nil {
 		s.guest.leave()
+	}
+	if s != nil && s.astray {
+		s.astray = false
+		f.astray--
 	}
 	if f.drained != nil && len(f.sessions) == 0 {
 		f.drained()

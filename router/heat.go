@@ -34,13 +34,13 @@ func newHeat(c hotkey.Config, workers []*worker) (*heat, error) {
 }
 
 // watchHeat collects what the loops count, until the context ends.
-func (p *Pool) watchHeat(ctx context.Context) error {
+func (p *Pool) watchHeat(ctx context.Context) {
 	tick := time.NewTicker(heatEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 			p.collectHeat(ctx)
 		}

@@ -68,8 +68,8 @@ func (w *worker) spills(hash uint64) bool {
 }
 
 // fledgling reports whether copies may be there that this router does not know of, as it
-// has made them in a former life.
-func (w *worker) fledgling() bool { return w.now() < w.p.copyLife() }
+// has made them in a former life, or when it had the pool before.
+func (w *worker) fledgling() bool { return w.now()-w.p.born < w.p.copyLife() }
 
 // copied reports whether the copies of a pool may be read.
 func (w *worker) copied() bool { return w.balancer != nil && !w.fledgling() }

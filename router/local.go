@@ -9,6 +9,5 @@ func (r *Router) Loops() int { return len(r.loops) }
 // routes: it speaks what any client would, but no socket is between, and neither MaxClients nor
 // IdleTimeout are for it. See [reactor.Loop.Connect].
 func (r *Router) Connect(loop int, took func(p []byte), gone func()) *reactor.Pipe {
-	by := &entrance{name: "local", addr: "local", routes: r.routes, local: true}
-	return r.loops[loop].Connect(func(c *reactor.Conn) reactor.Handler { return r.frontOf(c).newSession(c, by) }, took, gone)
+	return r.loops[loop].Connect(func(c *reactor.Conn) reactor.Handler { return r.frontOf(c).newSession(c, r.local) }, took, gone)
 }

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -115,7 +116,9 @@ func (c PoolConfig) withDefaults() PoolConfig {
 type Pool struct {
 	r       *Router
 	cfg     PoolConfig
-	workers []*worker // one of each loop
+	workers []*worker     // one of each loop
+	born    time.Duration // on the router's clock
+	slowest time.Duration // the longest timeout there was
 
 	epochs  *epoch.Table
 	copies  *copyMarks
@@ -126,7 +129,11 @@ type Pool struct {
 	rumours rumours
 	version atomic.Uint64 // of the table
 
+	stop    context.CancelFunc // of what runs beside the loops; nil before it does
+	running sync.WaitGroup
+
 	mu        sync.Mutex
+	before    *Pool                  // guarded by mu: whose place this one takes, until it is gone
 	table     *Table                 // guarded by mu
 	standings map[identity]*standing // guarded by mu
 }
@@ -138,6 +145,7 @@ func newPool(r *Router, c PoolConfig) (*Pool, error) {
 	}
 	p := &Pool{r: r, cfg: c.withDefaults(), epochs: epoch.New(0), copies: newCopyMarks()}
 	p.sheds = c.Shed != [NumPriorities]int{}
+	p.slowest = p.cfg.Timeout
 	p.rumours.some = make(chan struct{}, 1)
 	return p, nil
 }
@@ -195,10 +203,6 @@ func (p *Pool) addRemedies() (err error) {
 func (p *Pool) SetTable(t *Table) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.table = t
-	if p.heat != nil {
-		p.heat.collector.SetServers(len(t.Servers))
-	}
 	standings := make(map[identity]*standing)
 	for i := range t.Servers {
 		id := t.Servers[i].identity()
@@ -206,6 +210,19 @@ func (p *Pool) SetTable(t *Table) {
 		if standings[id] == nil {
 			standings[id] = new(standing)
 		}
+	}
+	p.setTableLocked(t, standings)
+	if p.before != nil { // its writes, too, must learn that they may not have gone where they should
+		p.before.mu.Lock()
+		defer p.before.mu.Unlock()
+		p.before.setTableLocked(t, standings)
+	}
+}
+
+func (p *Pool) setTableLocked(t *Table, standings map[identity]*standing) {
+	p.table = t
+	if p.heat != nil {
+		p.heat.collector.SetServers(len(t.Servers))
 	}
 	p.standings = standings
 	// First the number and then the table: a write that ends in between looks once too
@@ -216,9 +233,50 @@ func (p *Pool) SetTable(t *Table) {
 	}
 }
 
+// follow makes the pool take the place of another one. What that has promised about keys holds on:
+// which are being written, and of which there may be copies, and on what servers.
+func (p *Pool) follow(before *Pool) {
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	p.before, p.standings = before, before.standings
+	p.epochs, p.copies = before.epochs, before.copies
+	p.born, p.slowest = before.born, max(p.slowest, before.slowest)
+}
+
+// predecessor returns the pool whose place this one takes, until that is gone.
+func (p *Pool) predecessor() *Pool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.before
+}
+
+// unfollow forgets it.
+func (p *Pool) unfollow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.before = nil
+}
+
+// begin runs what the pool needs beside the loops, until finish or until ctx ends.
+func (p *Pool) begin(ctx context.Context) {
+	ctx, p.stop = context.WithCancel(ctx)
+	if p.heat != nil {
+		p.running.Go(func() { p.watchHeat(ctx) })
+	}
+	if p.cfg.OnWritten != nil {
+		p.running.Go(func() { p.spreadRumours(ctx) })
+	}
+}
+
+// finish ends that.
+func (p *Pool) finish() {
+	p.stop()
+	p.running.Wait()
+}
+
 // copyMargin is how much longer than its time to live a copy may be there: it may have
 // been stored as late as a call may end, and memcached counts in seconds.
-func (p *Pool) copyMargin() time.Duration { return 2*p.cfg.Timeout + 2*time.Second }
+func (p *Pool) copyMargin() time.Duration { return 2*p.slowest + 2*time.Second }
 
 // copyLife is how long after it was made a copy may be there at most.
 func (p *Pool) copyLife() time.Duration { return copyTTL*time.Second + p.copyMargin() }

@@ -10,11 +10,11 @@ import (
 // routesTo makes routes of prefixes, each to a pool of its own, and one for the rest.
 func routesTo(t testing.TB, prefixes ...string) *routes {
 	t.Helper()
-	var pools []string
+	var pools []*Pool
 	var list []Route
 	for i, p := range append(prefixes, "") {
 		name := fmt.Sprint("pool", i)
-		pools = append(pools, name)
+		pools = append(pools, &Pool{cfg: PoolConfig{Name: name}})
 		list = append(list, Route{Prefix: p, Pool: name})
 	}
 	r, err := newRoutes(list, pools)
@@ -58,8 +58,8 @@ func TestLongestPrefixDecides(t *testing.T) {
 		r := routesTo(t, prefixes...)
 		for range 500 {
 			key := []byte(word(random.IntN(9)))
-			if got, want := r.find(key).pool, longest(prefixes, key); got != want {
-				t.Fatalf("round %d: %q goes to %d, want %d of %q", round, key, got, want, prefixes)
+			if got, want := r.find(key).pool.Name(), fmt.Sprint("pool", longest(prefixes, key)); got != want {
+				t.Fatalf("round %d: %q goes to %s, want %s of %q", round, key, got, want, prefixes)
 			}
 		}
 	}
@@ -75,8 +75,8 @@ func manyPrefixes(n int) (prefixes []string) {
 func TestFindingRoutesDoesNotAllocate(t *testing.T) {
 	r := routesTo(t, manyPrefixes(1000)...)
 	key := []byte("tenant:512:user:1234")
-	if got := r.find(key).pool; got != 512 {
-		t.Errorf("%s goes to %d", key, got)
+	if got := r.find(key).pool.Name(); got != "pool512" {
+		t.Errorf("%s goes to %s", key, got)
 	}
 	if n := testing.AllocsPerRun(100, func() { r.find(key) }); n > 0 {
 		t.Errorf("%v allocations", n)

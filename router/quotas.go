@@ -1,6 +1,7 @@
 package router
 
 import (
+	"bytes"
 	"slices"
 
 	"cacherouter/quota"
@@ -118,13 +119,12 @@ func (u *QuotaUse) of(q *quota.Quota) {
 
 // Quotas returns what has become of all quotas. Any goroutine may call it.
 func (r *Router) Quotas() (all []QuotaUse) {
-	all = r.routes.quotas(all, "")
 	r.mu.Lock()
-	entrances := r.entrances
-	r.mu.Unlock()
-	for _, by := range entrances {
-		if by.routes != r.routes {
-			all = by.routes.quotas(all, by.addr)
+	defer r.mu.Unlock()
+	all = r.routes.quotas(all, "")
+	for _, by := range r.entrances {
+		if by.latest != r.routes {
+			all = by.latest.quotas(all, by.addr)
 		}
 	}
 	for _, n := range r.networks {
@@ -133,6 +133,23 @@ func (r *Router) Quotas() (all []QuotaUse) {
 		}
 	}
 	return all
+}
+
+// keepQuotas lets routes go on with the quotas that those of the same prefixes had before, where
+// they are the same: what is under way stays counted, and nobody is let in twice.
+func (t *routes) keepQuotas(before *routes) {
+	keep := func(r, old *route) {
+		if r != nil && old != nil && r.quota != nil && r.bounds == old.bounds {
+			r.quota = old.quota
+		}
+	}
+	for i := range t.list {
+		r := &t.list[i]
+		if j, found := slices.BinarySearchFunc(before.list, r, func(o route, r *route) int { return bytes.Compare(o.prefix, r.prefix) }); found {
+			keep(r, &before.list[j])
+		}
+	}
+	keep(t.rest, before.rest)
 }
 
 // quotas appends what has become of those of routes.

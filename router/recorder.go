@@ -110,7 +110,7 @@ func (q *request) poolName() string {
 	if q.way == Several {
 		p = q.course.pool
 	}
-	if p == nil || len(p.r.pools) == 1 {
+	if p == nil || len(q.w.front.workers) == 1 {
 		return ""
 	}
 	return p.cfg.Name

@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -119,37 +118,39 @@ func (c Config) withDefaults() Config {
 type Router struct {
 	cfg      Config
 	started  time.Time
-	pools    []*Pool
-	routes   *routes
 	fronts   []*front
 	loops    []*reactor.Loop
 	networks []*network    // the longest prefix first
 	sessions atomic.Uint64 // so far
+	local    *entrance     // of clients in this process
+
+	changing sync.Mutex    // held by a change of pools and routes
+	ended    chan struct{} // closed when the loops have
 
 	mu        sync.Mutex
-	stops     []func()    // guarded by mu: one per listener
-	entrances []*entrance // guarded by mu: of all listeners there have been
+	ctx       context.Context // guarded by mu: of Run; nil before that
+	pools     []*Pool         // guarded by mu; replaced, not changed
+	routes    *routes         // guarded by mu
+	stops     []func()        // guarded by mu: one per listener
+	entrances []*entrance     // guarded by mu: of all listeners there have been
 }
 
 // New returns a router that [Router.Run] sets going.
 func New(c Config) (*Router, error) {
 	c = c.withDefaults()
-	if len(c.Pools) == 0 {
-		return nil, errors.New("cannot route without pools")
-	}
-	r := &Router{cfg: c, started: time.Now()}
+	r := &Router{cfg: c, started: time.Now(), ended: make(chan struct{})}
 	for _, pc := range c.Pools {
 		p, err := newPool(r, pc)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case r.pool(pc.Name) >= 0:
-			return nil, fmt.Errorf("two pools are named %q", pc.Name)
 		}
 		r.pools = append(r.pools, p)
 	}
-	var err error
-	if r.routes, err = newRoutes(c.Routes, r.names()); err != nil {
+	err := checkPools(r.pools)
+	if err != nil {
+		return nil, err
+	}
+	if r.routes, err = newRoutes(c.Routes, r.pools); err != nil {
 		return nil, err
 	}
 	if r.networks, err = newNetworks(c.Clients); err != nil {
@@ -166,6 +167,8 @@ func New(c Config) (*Router, error) {
 		}
 		p.SetTable(p.cfg.Table)
 	}
+	r.local = r.newEntrance("local", "local", r.routes)
+	r.local.local = true
 	return r, r.record()
 }
 
@@ -189,48 +192,84 @@ func (r *Router) addLoop() error {
 	return nil
 }
 
-// pool returns the index of a pool, -1 if there is none of the name.
-func (r *Router) pool(name string) int {
-	return slices.IndexFunc(r.pools, func(p *Pool) bool { return p.cfg.Name == name })
+// named returns the pool of a name, nil if there is none.
+func named(pools []*Pool, name string) *Pool {
+	if i := slices.IndexFunc(pools, func(p *Pool) bool { return p.cfg.Name == name }); i >= 0 {
+		return pools[i]
+	}
+	return nil
 }
 
-// Pools returns the pools, in the order of the configuration.
-func (r *Router) Pools() []*Pool { return r.pools }
+// Pools returns the pools, in the order of the configuration. Any goroutine may call it.
+func (r *Router) Pools() []*Pool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pools
+}
 
 // Run turns the loops until ctx ends; then every connection is closed.
 func (r *Router) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
+	r.mu.Lock()
+	r.ctx = ctx
+	for _, p := range r.pools {
+		p.begin(ctx)
+	}
+	r.mu.Unlock()
 	for _, l := range r.loops {
 		g.Go(func() error { return l.Run(ctx) })
 	}
-	for _, p := range r.pools {
-		if p.heat != nil {
-			g.Go(func() error { return p.watchHeat(ctx) })
-		}
-		if p.cfg.OnWritten != nil {
-			g.Go(func() error { return p.spreadRumours(ctx) })
-		}
+	err := g.Wait()
+	close(r.ended)
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	for _, p := range r.Pools() {
+		p.finish()
 	}
-	return g.Wait()
+	return err
 }
 
 // entrance is how clients come in by one listener.
 type entrance struct {
 	name      string
-	addr      string // of the listener; empty if there is none
-	routes    *routes
+	addr      string    // of the listener; empty if there is none
+	routes    []*routes // as each loop has them
+	latest    *routes   // guarded by the router's mu: as all of them will
 	passwords Passwords
 	local     bool // from within the process: not limited, as it belongs to who runs the router
 }
 
-// Serve accepts clients from ln until the router drains or ends.
-func (r *Router) Serve(ln net.Listener, l Listen) error {
-	by := &entrance{name: l.Name, addr: ln.Addr().String(), routes: r.routes, passwords: l.Passwords}
+// newEntrance returns an entrance with some routes.
+func (r *Router) newEntrance(name, addr string, routes *routes) *entrance {
+	e := &entrance{name: name, addr: addr, latest: routes}
+	for range r.fronts {
+		e.routes = append(e.routes, routes)
+	}
+	r.entrances = append(r.entrances, e)
+	return e
+}
+
+// enter makes the entrance of a listener.
+func (r *Router) enter(ln net.Listener, l *Listen) (*entrance, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	routes := r.routes
 	if len(l.Routes) > 0 {
 		var err error
-		if by.routes, err = newRoutes(l.Routes, r.names()); err != nil {
-			return err
+		if routes, err = newRoutes(l.Routes, r.pools); err != nil {
+			return nil, err
 		}
+	}
+	by := r.newEntrance(l.Name, ln.Addr().String(), routes)
+	by.passwords = l.Passwords
+	return by, nil
+}
+
+// Serve accepts clients from ln until the router drains or ends.
+func (r *Router) Serve(ln net.Listener, l Listen) error {
+	by, err := r.enter(ln, &l)
+	if err != nil {
+		return err
 	}
 	stop, err := reactor.Serve(reactor.Listener{
 		Net:     ln,
@@ -244,7 +283,6 @@ func (r *Router) Serve(ln net.Listener, l Listen) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stops = append(r.stops, stop)
-	r.entrances = append(r.entrances, by)
 	return nil
 }
 

@@ -54,23 +54,25 @@ type routes struct {
 	// first says where those begin whose first byte is not below the index.
 	first [257]int32
 	rest  *route // nil if there is none
+	only  *Pool  // that all keys go to; nil if they are several or a route says more
 }
 
 // route is one of them.
 type route struct {
 	prefix []byte
-	pool   int    // in Router.pools
+	pool   *Pool  // nil if deny is set
 	wider  *route // nil if there is none but the rest
 
 	deny, readOnly bool
 	maxTTL         int64 // in seconds; 0 means no bound
 	strip          int   // bytes to take off keys
 	add            []byte
-	other          int    // the pool of a share of the keys
+	other          *Pool  // of a share of the keys
 	below          uint64 // the hashes of those; 0 if there are none
-	shade          int    // the pool that sees a share of the requests
+	shade          *Pool  // sees a share of the requests
 	shadeBelow     uint64 // the hashes of their keys; 0 if there are none
 	quota          *quota.Quota
+	bounds         quota.Config // that it is made of
 	priority       Priority
 }
 
@@ -82,10 +84,10 @@ var (
 )
 
 // newRoute makes a route ready.
-func newRoute(r Route, pools []string) (route, error) {
+func newRoute(r Route, pools []*Pool) (route, error) {
 	t := route{
 		prefix: []byte(r.Prefix), deny: r.Deny, readOnly: r.ReadOnly, maxTTL: int64(r.MaxTTL / time.Second), add: []byte(r.Add),
-		pool: slices.Index(pools, r.Pool), priority: r.Priority,
+		pool: named(pools, r.Pool), priority: r.Priority, bounds: r.Quota,
 	}
 	if r.Strip {
 		t.strip = len(r.Prefix)
@@ -101,9 +103,7 @@ func newRoute(r Route, pools []string) (route, error) {
 		return t, fmt.Errorf("route %q: %w", r.Prefix, err)
 	}
 	switch {
-	case r.Deny && r.Pool == "":
-		t.pool = 0 // which it never comes to
-	case t.pool < 0:
+	case t.pool == nil && (!r.Deny || r.Pool != ""):
 		return t, fmt.Errorf("route %q: no pool %q", r.Prefix, r.Pool)
 	case len(r.Prefix) > memproto.MaxKey || len(r.Add) > memproto.MaxKey:
 		return t, fmt.Errorf("route %q: longer than a key", r.Prefix)
@@ -114,13 +114,13 @@ func newRoute(r Route, pools []string) (route, error) {
 }
 
 // find returns the pool, and the bound of the hashes that are its share.
-func (s Split) find(pools []string) (pool int, below uint64, err error) {
+func (s Split) find(pools []*Pool) (pool *Pool, below uint64, err error) {
 	if s.Pool == "" {
-		return 0, 0, nil
+		return nil, 0, nil
 	}
-	pool = slices.Index(pools, s.Pool)
-	if pool < 0 || !(s.Share >= 0 && s.Share <= 1) {
-		return 0, 0, fmt.Errorf("no pool %q, or a share of %v", s.Pool, s.Share)
+	pool = named(pools, s.Pool)
+	if pool == nil || !(s.Share >= 0 && s.Share <= 1) {
+		return nil, 0, fmt.Errorf("no pool %q, or a share of %v", s.Pool, s.Share)
 	}
 	return pool, s.below(), nil
 }
@@ -129,7 +129,7 @@ func (s Split) find(pools []string) (pool int, below uint64, err error) {
 func (s Split) below() uint64 { return uint64(s.Share * (1 << 32)) }
 
 // poolOf returns the pool of a key.
-func (r *route) poolOf(key []byte) int {
+func (r *route) poolOf(key []byte) *Pool {
 	if r.below > 0 && splitHash(key) < r.below {
 		return r.other
 	}
@@ -174,11 +174,11 @@ func (r *route) refuses(k memproto.Kind) []byte {
 	return nil
 }
 
-// newRoutes checks routes to pools of some names and makes them ready. Without any all keys
-// go to the first of the pools.
-func newRoutes(list []Route, pools []string) (*routes, error) {
+// newRoutes checks the routes and makes them ready. Without any all keys go to the first of
+// the pools.
+func newRoutes(list []Route, pools []*Pool) (*routes, error) {
 	if len(list) == 0 {
-		return &routes{rest: new(route)}, nil
+		return &routes{rest: &route{pool: pools[0]}, only: pools[0]}, nil
 	}
 	t := new(routes)
 	for _, r := range list {
@@ -213,6 +213,7 @@ func (t *routes) link() error {
 		n, _ := slices.BinarySearchFunc(t.list, b, func(r route, b int) int { return int(r.prefix[0]) - b })
 		t.first[b] = int32(n)
 	}
+	t.only = t.alone()
 	return nil
 }
 
@@ -242,17 +243,17 @@ func (t *routes) find(key []byte) *route {
 	return t.rest
 }
 
-// alone returns the pool that all keys go to, if it is one and no route says more.
-func (t *routes) alone() (pool int, ok bool) {
+// alone returns the pool that all keys go to, nil if they are several or a route says more.
+func (t *routes) alone() *Pool {
 	if t.rest == nil || !t.rest.plain() || t.rest.below > 0 {
-		return 0, false
+		return nil
 	}
 	for i := range t.list {
 		if r := &t.list[i]; r.pool != t.rest.pool || !r.plain() || r.below > 0 {
-			return 0, false
+			return nil
 		}
 	}
-	return t.rest.pool, true
+	return t.rest.pool
 }
 
 // lead returns the worker of a key's pool, and its route if that says more than where; or
@@ -267,7 +268,7 @@ func (s *session) lead(key []byte, k memproto.Kind) (w *worker, r *route, refusa
 	if refusal = r.refuses(k); refusal != nil {
 		return nil, nil, refusal
 	}
-	if w = s.front.workers[r.poolOf(key)]; r.plain() {
+	if w = s.front.workerOf(r.poolOf(key)); r.plain() {
 		r = nil
 	}
 	return w, r, nil

@@ -44,20 +44,20 @@ func (w *worker) rumour(hash uint64) {
 }
 
 // spreadRumours tells others of hot keys that were written, until the context ends.
-func (p *Pool) spreadRumours(ctx context.Context) error {
+func (p *Pool) spreadRumours(ctx context.Context) {
 	wait := time.NewTimer(0)
 	defer wait.Stop()
 	<-wait.C
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-p.rumours.some:
 		}
 		wait.Reset(rumourEvery)
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-wait.C:
 		}
 		p.rumours.mu.Lock()

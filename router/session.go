@@ -40,6 +40,7 @@ type session struct {
 	partial bool // the beginning of a request is there
 	alone   bool // the request at the head bears no company: nothing is read until it is done
 	fenced  bool // the next request must wait until nothing is outstanding
+	astray  bool // its routes have changed: so must it, for them to be taken over
 	// stepping counts requests that may ask one server after another: a later one on the
 	// same key could overtake them.
 	stepping int
@@ -60,16 +61,14 @@ type session struct {
 
 // newSession serves a new client. Where there are passwords it must authenticate first.
 func (f *front) newSession(c *reactor.Conn, by *entrance) *session {
-	s := &session{front: f, routes: by.routes, by: by, conn: c, replySize: firstReply, passwords: by.passwords, id: f.r.sessions.Add(1)}
+	s := &session{front: f, by: by, conn: c, replySize: firstReply, passwords: by.passwords, id: f.r.sessions.Add(1)}
 	if f.recorder != nil {
 		s.peer = c.Peer()
 	}
 	if s.guest = f.r.welcome(c, by); s.guest != nil {
 		s.quota = s.guest.quota
 	}
-	if pool, ok := by.routes.alone(); ok && s.quota == nil {
-		s.only = f.workers[pool]
-	}
+	s.reroute()
 	f.sessions[s] = struct{}{}
 	f.stats.Clients++
 	s.watch.active = f.loop.Now()
@@ -116,7 +115,7 @@ func (s *session) ready() bool {
 		return false
 	case s.n == 0:
 		return s.conn.Buffered() < maxUnread
-	case s.alone || s.fenced || s.n >= s.front.r.cfg.MaxOutstanding:
+	case s.alone || s.fenced || s.astray || s.n >= s.front.r.cfg.MaxOutstanding:
 		return false
 	}
 	return s.conn.Buffered()+s.held+s.n*s.replySize < maxUnread
@@ -230,6 +229,9 @@ func (s *session) settle() {
 	}
 	if s.head != nil && s.head.gather != nil {
 		s.head.gather.proceed()
+	}
+	if s.n == 0 && s.astray {
+		s.reroute()
 	}
 	if s.n == 0 && (s.ended || s.front.drained != nil) && s.leave() {
 		return

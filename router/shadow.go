@@ -25,7 +25,7 @@ func (s *session) shadowed(r *route, key []byte) *worker {
 	if r == nil || r.shadeBelow == 0 || splitHash(key) >= r.shadeBelow {
 		return nil
 	}
-	w := s.front.workers[r.shade]
+	w := s.front.workerOf(r.shade)
 	if w.shadows >= maxShadows {
 		w.stats.ShadowsLost++
 		return nil

@@ -21,7 +21,7 @@ func (s *session) serveStats(r *memproto.Request) {
 	case "cachedump":
 		s.cachedump(r, rest)
 	case "settings":
-		s.sayStats(s.front.r.settings())
+		s.sayStats(s.front.settings())
 	case "conns":
 		s.connStats(r)
 	case "reset":
@@ -197,20 +197,20 @@ func (w *worker) serversUp() (up int) {
 }
 
 // settings tells the router's own settings.
-func (r *Router) settings() []stat {
-	c, p := &r.cfg, &r.pools[0].cfg
+func (f *front) settings() []stat {
+	c, p := &f.r.cfg, &f.workers[0].p.cfg
 	stats := []stat{
 		{"maxconns", strconv.Itoa(c.MaxClients)},
 		{"verbosity", "0"},
 		{"num_threads", strconv.Itoa(c.Loops)},
-		{"item_size_max", strconv.Itoa(r.fronts[0].parser.MaxValue)},
-		{"flush_enabled", yesNo(r.mayFlush())},
+		{"item_size_max", strconv.Itoa(f.parser.MaxValue)},
+		{"flush_enabled", yesNo(f.mayFlush())},
 		{"cas_enabled", "yes"},
 		{"dump_enabled", "yes"},
 		{"auth_enabled_ascii", "no"},
 		{"binding_protocol", "auto-negotiate"},
 	}
-	if len(r.pools) > 1 { // each has settings of its own, and this has no place for that
+	if len(f.workers) > 1 { // each has settings of its own, and this has no place for that
 		return stats
 	}
 	return append(stats,

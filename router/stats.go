@@ -193,7 +193,14 @@ func (f *front) snapshot() Snapshot {
 	for _, w := range f.workers {
 		snap.Pools = append(snap.Pools, w.snapshot())
 	}
+	for _, l := range f.leavers {
+		if i := slices.Index(f.workers, l.heir); i >= 0 {
+			old := l.w.bygone()
+			snap.Pools[i].add(&old)
+		}
+	}
 	snap.sum()
+	f.past.addTo(&snap.PoolSnapshot)
 	snap.Stats.add(&f.stats)
 	return snap
 }
@@ -220,6 +227,7 @@ func (w *worker) snapshot() PoolSnapshot {
 	for _, n := range w.nodes {
 		snap.Servers[n.use.Address] = n.Stats()
 	}
+	w.past.addTo(&snap)
 	return snap
 }
 
@@ -282,13 +290,21 @@ func Total(loops []Snapshot) Snapshot {
 		t.Waiting += s.Waiting
 		t.Loop.Add(s.Loop)
 		for j := range s.Pools {
-			if i == 0 {
-				t.Pools = append(t.Pools, newPoolSnapshot(s.Pools[j].Name))
-			}
-			t.Pools[j].addLoop(&s.Pools[j], i == 0)
+			t.addPool(&s.Pools[j])
 		}
 	}
 	return t
+}
+
+// addPool adds what a loop says of a pool. Loops may have other ones while pools change.
+func (s *Snapshot) addPool(o *PoolSnapshot) {
+	i := slices.IndexFunc(s.Pools, func(p PoolSnapshot) bool { return p.Name == o.Name })
+	first := i < 0
+	if first {
+		i = len(s.Pools)
+		s.Pools = append(s.Pools, newPoolSnapshot(o.Name))
+	}
+	s.Pools[i].addLoop(o, first)
 }
 
 // Snapshots returns the state of every loop, each taken between two of its turns. The

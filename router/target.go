@@ -5,17 +5,20 @@ package router
 // ask.
 type Routes struct {
 	table *routes
-	pools []string
 }
 
 // NewRoutes makes ready what a [Router] with pools of these names would go by, and returns
 // the errors that it would. Without any routes all keys go to the first of the pools.
 func NewRoutes(list []Route, pools []string) (*Routes, error) {
-	table, err := newRoutes(list, pools)
+	var bare []*Pool // of which nothing but the names is looked at
+	for _, name := range pools {
+		bare = append(bare, &Pool{cfg: PoolConfig{Name: name}})
+	}
+	table, err := newRoutes(list, bare)
 	if err != nil {
 		return nil, err
 	}
-	return &Routes{table, pools}, nil
+	return &Routes{table}, nil
 }
 
 // Target is where a key goes. The zero value is that of a key that has no route.
@@ -37,17 +40,14 @@ func (t *Routes) Target(key string) Target {
 	case r.deny:
 		return Target{Prefix: string(r.prefix)}
 	}
-	return Target{Prefix: string(r.prefix), Pool: t.pools[r.poolOf([]byte(key))], Known: string(r.appendKey(nil, []byte(key)))}
+	return Target{Prefix: string(r.prefix), Pool: r.poolOf([]byte(key)).Name(), Known: string(r.appendKey(nil, []byte(key)))}
 }
 
 // Target tells where a key goes, for clients of listeners that have no routes of their own. Any
 // goroutine may ask.
-func (r *Router) Target(key string) Target { return (&Routes{r.routes, r.names()}).Target(key) }
-
-// names returns the names of the pools.
-func (r *Router) names() (names []string) {
-	for _, p := range r.pools {
-		names = append(names, p.cfg.Name)
-	}
-	return names
+func (r *Router) Target(key string) Target {
+	r.mu.Lock()
+	table := r.routes
+	r.mu.Unlock()
+	return (&Routes{table}).Target(key)
 }

@@ -45,6 +45,7 @@ type worker struct {
 	shadows    int               // requests outstanding that no client waits for
 	stats      Stats             // of its keys; what is about clients is the front's
 	latency    latency.Histogram // of requests
+	past       past              // of the workers before it
 }
 
 func newWorker(f *front, p *Pool) (*worker, error) {

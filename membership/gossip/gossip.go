@@ -96,14 +96,18 @@ type Stats struct {
 type kind byte
 
 const (
-	kindJoined   kind = 0 // from ourselves: what was received in joining comes before it
+	kindMark     kind = 0 // from ourselves: what was received in joining comes before it
 	kindState    kind = 1
 	kindHint     kind = 2
 	kindAnnounce kind = 3
 )
 
-// packet is a message on its way in, its kind first.
-type packet []byte
+// packet is a message on its way in.
+type packet struct {
+	kind  kind
+	body  []byte
+	taken chan struct{} // of a mark: is closed in its turn
+}
 
 // maxWaiting is how many received messages may wait.
 const maxWaiting = 256
@@ -266,7 +270,7 @@ func (g *Gossip) crash() {
 
 // enqueue takes in a message without waiting: the sender repeats what matters.
 func (g *Gossip) enqueue(k kind, b []byte) {
-	p := append(packet{byte(k)}, b...)
+	p := packet{kind: k, body: slices.Clone(b)}
 	select {
 	case g.in <- p:
 	default:
@@ -276,10 +280,10 @@ func (g *Gossip) enqueue(k kind, b []byte) {
 	}
 }
 
-// tellJoined lets Joined know, in its turn.
-func (g *Gossip) tellJoined(ctx context.Context) {
+// mark closes a channel when what was received before has been taken in.
+func (g *Gossip) mark(ctx context.Context, taken chan struct{}) {
 	select {
-	case g.in <- packet{byte(kindJoined)}:
+	case g.in <- packet{kind: kindMark, taken: taken}:
 	case <-ctx.Done():
 	}
 }
@@ -293,15 +297,15 @@ func (g *Gossip) receive(ctx context.Context) {
 			g.mu.Lock()
 			g.stats.Received++
 			g.mu.Unlock()
-			switch kind(p[0]) {
-			case kindJoined:
-				close(g.joined)
+			switch p.kind {
+			case kindMark:
+				close(p.taken)
 			case kindState:
-				g.handler.Merge(p[1:])
+				g.handler.Merge(p.body)
 			case kindHint:
-				g.handler.Hint(p[1:])
+				g.handler.Hint(p.body)
 			case kindAnnounce:
-				g.handler.Announce(p[1:])
+				g.handler.Announce(p.body)
 			}
 		}
 	}

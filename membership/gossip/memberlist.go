@@ -233,7 +233,7 @@ func (d *delegate) NodeMeta(int) []byte             { return []byte(*d.l.note.Lo
 func (d *delegate) GetBroadcasts(_, _ int) [][]byte { return nil }
 
 func (d *delegate) NotifyMsg(b []byte) {
-	if len(b) > 0 && kind(b[0]) != kindJoined {
+	if len(b) > 0 && kind(b[0]) != kindMark {
 		d.g.enqueue(kind(b[0]), b[1:])
 	}
 }

@@ -21,7 +21,7 @@ func (g *Gossip) rejoin(ctx context.Context) {
 		missing := g.missing(ctx)
 		joined := g.join(missing)
 		if first {
-			g.tellJoined(ctx)
+			g.mark(ctx, g.joined)
 		}
 		switch {
 		case len(missing) == 0 || joined || len(g.list.Load().members()) > 1:
@@ -38,6 +38,26 @@ func (g *Gossip) rejoin(ctx context.Context) {
 		case <-g.again:
 		case <-time.After(jitter(pause)):
 		}
+	}
+}
+
+// Meet exchanges full states with some of the members, and returns when theirs have been given to
+// Merge, or when the context ends.
+func (g *Gossip) Meet(ctx context.Context) {
+	var others []string
+	for _, m := range g.Members() {
+		if m.Address != g.Address() {
+			others = append(others, m.Address)
+		}
+	}
+	if !g.join(others) {
+		return
+	}
+	taken := make(chan struct{})
+	g.mark(ctx, taken)
+	select {
+	case <-taken:
+	case <-ctx.Done():
 	}
 }
 
