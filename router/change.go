@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"cacherouter/backend"
 	"cacherouter/reactor"
 )
 
@@ -282,8 +283,7 @@ type past struct{ *PoolSnapshot }
 // keep adds what one has counted.
 func (p *past) keep(o PoolSnapshot) {
 	if p.PoolSnapshot == nil {
-		s := newPoolSnapshot("")
-		p.PoolSnapshot = &s
+		p.PoolSnapshot = &PoolSnapshot{Servers: make(map[string]backend.Stats)} // pools count no requests by verb
 	}
 	p.add(&o)
 }
