@@ -17,6 +17,7 @@ import (
 
 	"cacherouter/accesslog"
 	"cacherouter/hotkey"
+	"cacherouter/reload"
 	"cacherouter/router"
 )
 
@@ -58,8 +59,10 @@ type Config struct {
 	Records func() RecordCounts
 	// Quotas tells what has become of the quotas of routes and networks; nil if there are none.
 	Quotas func() []router.QuotaUse
-	// Reload reloads the configuration; its error says what is wrong with it.
-	Reload func() error
+	// Reload reloads the configuration, and Reloads tells what has become of that so far; nil
+	// if it cannot be.
+	Reload  func(reload.Options) *reload.Report
+	Reloads func() reload.State
 	// Local says that only this host reaches the listener. Then requests for other names than
 	// localhost, loopback addresses and Hosts are refused, and this host may change things.
 	// Unix says that the listener is a unix socket, which no browser reaches.
@@ -77,7 +80,8 @@ type Server struct {
 	http      http.Server
 	cfg       Config
 	started   time.Time
-	ready     atomic.Bool
+	ready     *atomic.Bool
+	next      atomic.Pointer[Server] // shows the pools since they have changed; nil if they have not
 	sampler   sampler
 	pictures  pictures
 	broadcast broadcast
@@ -96,7 +100,7 @@ func newServer(c Config) *Server {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	s := &Server{cfg: c, started: time.Now()}
+	s := &Server{cfg: c, started: time.Now(), ready: new(atomic.Bool)}
 	s.sampler.router, s.pictures.placing = c.Router, c.Placing
 	s.broadcast.make, s.broadcast.news = s.event, s.news
 	s.http = http.Server{
@@ -119,18 +123,21 @@ func (s *Server) handler() http.Handler {
 	mux.Handle("GET /metrics", newScraper(s.figures))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("POST /api/v1/reload", s.action(s.reload))
+	s.reloadPages(mux)
 	mux.Handle("/debug/pprof/", onlyLoopback(pprof.Index))
 	mux.Handle("/debug/pprof/profile", onlyLoopback(pprof.Profile))
 	mux.Handle("/debug/pprof/symbol", onlyLoopback(pprof.Symbol))
 	mux.Handle("/debug/pprof/cmdline", onlyLoopback(pprof.Cmdline))
 	mux.Handle("/debug/pprof/trace", onlyLoopback(pprof.Trace))
-	return s.onlyKnownHosts(s.byPool(mux))
+	return s.showing(s.onlyKnownHosts(s.byPool(mux)))
 }
 
 // figures returns the present figures of all there is.
 func (s *Server) figures() *figures {
 	f := newFigures()
+	if s.cfg.Reloads != nil {
+		addReloads(f, s.cfg.Reloads())
+	}
 	if s.cfg.Records != nil {
 		c := s.cfg.Records()
 		recordMetrics.add(f, &c)
@@ -167,11 +174,19 @@ func (s *Server) Serve(ln net.Listener) error {
 
 // Close ends Serve and every request.
 func (s *Server) Close() error {
+	s.endStreams()
+	if next := s.next.Load(); next != nil {
+		next.endStreams()
+	}
+	return s.http.Close()
+}
+
+// endStreams ends the streams of events.
+func (s *Server) endStreams() {
 	s.broadcast.close()
 	for _, p := range s.pools {
 		p.broadcast.close()
 	}
-	return s.http.Close()
 }
 
 // SetReady says whether the router takes traffic. Any goroutine may call it.
@@ -201,12 +216,4 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ready")
-}
-
-func (s *Server) reload(w http.ResponseWriter, _ *http.Request) {
-	if err := s.cfg.Reload(); err != nil {
-		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
-		return
-	}
-	fmt.Fprintln(w, "reloaded")
 }

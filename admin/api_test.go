@@ -14,6 +14,7 @@ import (
 	"cacherouter/accesslog"
 	"cacherouter/backend"
 	"cacherouter/membership"
+	"cacherouter/reload"
 	"cacherouter/router"
 )
 
@@ -152,7 +153,9 @@ func TestOverview(t *testing.T) {
 		t.Errorf("no server: %+v", o)
 	}
 	wants(t, asked(s, "GET", "/api/v1/changes"), 404, "not remembered")
-	wants(t, asked(New(Config{Router: r, Local: true, Reload: func() error { return errors.New("line 3") }}), "POST", "/api/v1/reload"), 422, "line 3")
+	wants(t, asked(New(Config{Router: r, Local: true, Reload: func(reload.Options) *reload.Report {
+		return new(reload.Report).Fails(reload.Invalid, errors.New("line 3"))
+	}}), "POST", "/api/v1/reload"), 422, "line 3")
 }
 
 func TestPhrase(t *testing.T) {

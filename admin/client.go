@@ -63,7 +63,12 @@ func (c Client) Changes(ctx context.Context) (all Changes, err error) {
 
 // ask sends a request and decodes its answer.
 func (c Client) ask(ctx context.Context, method, path string, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
+	return c.askFor(ctx, clientTimeout, method, path, answer)
+}
+
+// askFor is ask for an answer that may take so long.
+func (c Client) askFor(ctx context.Context, timeout time.Duration, method, path string, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	body, err := c.open(ctx, method, path)
 	if err != nil {

@@ -3,12 +3,14 @@ package admin
 import (
 	"net/http/httptest"
 	"testing"
+
+	"cacherouter/reload"
 )
 
 func TestWhoMayChange(t *testing.T) {
 	reloads := 0
 	config := func(c Config) *Server {
-		c.Router, c.Reload = newIdle(1), func() error { reloads++; return nil }
+		c.Router, c.Reload = newIdle(1), func(reload.Options) *reload.Report { reloads++; return &reload.Report{Outcome: reload.Applied} }
 		return New(c)
 	}
 	const token = "sesame-open-sesame"
@@ -31,12 +33,12 @@ func TestWhoMayChange(t *testing.T) {
 		}
 	}
 	none := map[string]string{}
-	f(local, here, "localhost:11312", none, 200, "reloaded")
-	f(local, here, "127.0.0.1:11312", none, 200, "reloaded")
-	f(local, here, "[::1]:11312", none, 200, "reloaded")
-	f(local, here, "cache.example", none, 200, "reloaded")
+	f(local, here, "localhost:11312", none, 200, "applied")
+	f(local, here, "127.0.0.1:11312", none, 200, "applied")
+	f(local, here, "[::1]:11312", none, 200, "applied")
+	f(local, here, "cache.example", none, 200, "applied")
 	f(local, here, "evil.example:11312", none, 421, "evil.example")
-	f(local, here, "", none, 200, "reloaded") // no browser
+	f(local, here, "", none, 200, "applied") // no browser
 	f(local, "10.0.0.1:9", "localhost", none, 403, "same host")
 	f(wide, here, "10.0.0.7:11312", none, 403, "admin_token_file")
 
@@ -45,10 +47,10 @@ func TestWhoMayChange(t *testing.T) {
 	f(local, here, "localhost:11312", map[string]string{"Sec-Fetch-Site": "same-site"}, 403, "another site")
 	f(local, here, "localhost:11312", map[string]string{"Origin": "http://evil.example"}, 403, "evil.example")
 	f(local, here, "localhost:11312", map[string]string{"Origin": "null"}, 403, "another site")
-	f(local, here, "localhost:11312", map[string]string{"Origin": "http://localhost:11312", "Sec-Fetch-Site": "same-origin"}, 200, "reloaded")
+	f(local, here, "localhost:11312", map[string]string{"Origin": "http://localhost:11312", "Sec-Fetch-Site": "same-origin"}, 200, "applied")
 
 	bearer := func(s string) map[string]string { return map[string]string{"Authorization": s} }
-	f(guarded, "10.0.0.1:9", "router:11312", bearer("Bearer "+token), 200, "reloaded")
+	f(guarded, "10.0.0.1:9", "router:11312", bearer("Bearer "+token), 200, "applied")
 	f(guarded, "10.0.0.1:9", "router:11312", none, 401, "Authorization: Bearer")
 	f(guarded, here, "localhost", none, 401, "Authorization: Bearer")
 	f(guarded, "10.0.0.1:9", "router:11312", bearer("Bearer wrong"), 403, "not that of")

@@ -44,6 +44,9 @@ func (s *Server) problems(f *survey, o *Overview, r *Routers) []Problem {
 	add(refused >= failingSome, levelWarning, fmt.Sprintf("%.1f %% of the requests are refused, by quotas, limits or for load.", 100*refused))
 	add(f.stats.Panic, levelTrouble, "Most servers look down from here, so their health is ignored.")
 	all = append(all, f.problems()...)
+	if s.cfg.Reloads != nil {
+		all = append(all, problemOf(s.cfg.Reloads())...)
+	}
 	if r != nil {
 		all = append(all, problemsOf(r)...)
 	}

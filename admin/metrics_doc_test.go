@@ -41,6 +41,7 @@ func metricsDoc() string {
 		{"Membership", membershipFamilies()},
 		{"Hot keys", hotKeyMetrics.families()},
 		{"Records of single requests", recordMetrics.families()},
+		{"The configuration", reloadsFamilies},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | labels | meaning |\n|---|---|---|---|\n", s.title)
 		for _, f := range s.families {

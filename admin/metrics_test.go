@@ -21,6 +21,7 @@ import (
 	"cacherouter/membership/gossip"
 	"cacherouter/membership/view"
 	"cacherouter/memproto"
+	"cacherouter/reload"
 	"cacherouter/router"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,6 +95,7 @@ func (f *fleet) server() *Server {
 	return New(Config{
 		Router: f, Membership: f, HotKeys: func(int) *hotkey.Report { return new(hotkey.Report) },
 		Records: func() RecordCounts { return RecordCounts{} },
+		Reloads: reload.NewJournal(time.Now()).State,
 		Quotas:  func() []router.QuotaUse { return []router.QuotaUse{{Route: "a:", TooFast: 3, TooMany: 4, UnderWay: 5}} },
 	})
 }
@@ -123,6 +125,7 @@ func allFamilies() []*family {
 	all := append(routerFamilies(), membershipFamilies()...)
 	all = append(all, hotKeyMetrics.families()...)
 	all = append(all, recordMetrics.families()...)
+	all = append(all, reloadsFamilies...)
 	slices.SortFunc(all, func(a, b *family) int { return strings.Compare(a.name, b.name) })
 	return all
 }

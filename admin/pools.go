@@ -28,8 +28,37 @@ func (s *Server) addPools() {
 		c := s.cfg
 		c.Pool = p.Name
 		c.Router, c.Membership, c.HotKeys, c.Placing = p.Router, p.Membership, p.HotKeys, p.Placing
-		s.pools[p.Name] = newServer(c)
+		of := newServer(c)
+		of.ready, of.started = s.ready, s.started
+		s.pools[p.Name] = of
 	}
+}
+
+// Show makes the server show other pools from now on: the first one for all, and each of several
+// by itself. Streams of events end, and whoever follows them asks again. Any goroutine may call it.
+func (s *Server) Show(first Pool, pools []Pool) {
+	c := s.cfg
+	c.Pool, c.Pools = first.Name, pools
+	c.Router, c.Membership, c.HotKeys, c.Placing = first.Router, first.Membership, first.HotKeys, first.Placing
+	next := newServer(c)
+	next.ready, next.started = s.ready, s.started
+	next.addPools()
+	before := s.next.Swap(next)
+	if before == nil {
+		before = s
+	}
+	before.endStreams()
+}
+
+// showing passes requests to what shows the pools that there are.
+func (s *Server) showing(own http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if next := s.next.Load(); next != nil {
+			next.http.Handler.ServeHTTP(w, r)
+			return
+		}
+		own.ServeHTTP(w, r)
+	})
 }
 
 // byPool gives requests of the API that name a pool to what shows it. A key without a pool

@@ -128,10 +128,10 @@ func addRouter(to *figures, r Router, pools []Pool) {
 	for v, n := range total.Requests {
 		to.add(requestsFamily, float64(n), memproto.Verb(v).String())
 	}
-	for i, p := range pools {
+	for _, p := range pools {
 		of := &total
 		if len(pools) > 1 {
-			to.pool, of = p.Name, &snap{PoolSnapshot: total.Pools[i]}
+			to.pool, of = p.Name, &snap{PoolSnapshot: total.Of(p.Name)}
 		}
 		addPool(to, p.Router.Table(), of)
 	}

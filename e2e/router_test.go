@@ -127,6 +127,7 @@ func writeConfig(tb testing.TB, path string, backends []string, poolLines ...str
 	for _, line := range poolLines {
 		text += "  " + line + "\n"
 	}
+	text += "reload: {max_moved: 1}\n"
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		tb.Fatal(err)
 	}

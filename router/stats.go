@@ -307,6 +307,16 @@ func (s *Snapshot) addPool(o *PoolSnapshot) {
 	s.Pools[i].addLoop(o, first)
 }
 
+// Of returns what is about a pool; nothing if it is not there any more, or not yet.
+func (s *Snapshot) Of(pool string) PoolSnapshot {
+	for i := range s.Pools {
+		if s.Pools[i].Name == pool {
+			return s.Pools[i]
+		}
+	}
+	return newPoolSnapshot(pool)
+}
+
 // Snapshots returns the state of every loop, each taken between two of its turns. The
 // error is that of ctx.
 func (r *Router) Snapshots(ctx context.Context) ([]Snapshot, error) {

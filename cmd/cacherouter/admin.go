@@ -13,15 +13,17 @@ import (
 	"cacherouter/admin"
 	"cacherouter/fresh"
 	"cacherouter/memproto"
+	"cacherouter/reload"
 	"cacherouter/router"
 )
 
 // adminConfig says what the admin server shows, and to whom.
 func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config, error) {
-	first := s.pools[0].shown(shown{s.router, 0})
+	first, pools := s.shown()
 	c := admin.Config{
-		Name: s.cfg.routerName(), Router: first.Router, Loops: s.loops, Membership: first.Membership, HotKeys: first.HotKeys, Placing: first.Placing,
-		History: s.history, Reload: func() error { return s.reload(ctx) }, Hosts: s.cfg.AdminHosts, Log: s.log,
+		Name: s.cfg.routerName(), Loops: s.loops, Router: first.Router, Membership: first.Membership, HotKeys: first.HotKeys, Placing: first.Placing,
+		Pool: first.Name, Pools: pools,
+		History: s.history, Reload: func(o reload.Options) *reload.Report { return s.reload(ctx, o) }, Reloads: s.reloads.State, Hosts: s.cfg.AdminHosts, Log: s.log,
 		Unix: ln.Addr().Network() == "unix",
 	}
 	c.Local = c.Unix || admin.Loopback(ln.Addr().String())
@@ -30,12 +32,6 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 	}
 	c.Records = s.records.counts
 	c.Target, c.Quotas = s.router.Target, s.router.Quotas
-	if len(s.pools) > 1 {
-		c.Pool = first.Name
-		for i, p := range s.pools {
-			c.Pools = append(c.Pools, p.shown(alone{shown{s.router, i}}))
-		}
-	}
 	if s.cfg.AdminTokenFile != "" {
 		token, err := adminToken(s.cfg.AdminTokenFile, s.log)
 		if err != nil {
@@ -46,17 +42,32 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 	return c, nil
 }
 
-// shown is a router as the admin server asks it, with the table of one of its pools.
-type shown struct {
+// shown returns the pools as the admin server shows them: the first one for all, and each by
+// itself if there are several.
+func (s *server) shown() (first admin.Pool, pools []admin.Pool) {
+	all := s.pools()
+	first = all[0].shown(whole{s.router, all[0]})
+	if len(all) == 1 {
+		first.Name = ""
+		return first, nil
+	}
+	for _, p := range all {
+		pools = append(pools, p.shown(alone{whole{s.router, p}}))
+	}
+	return first, pools
+}
+
+// whole is a router as the admin server asks it, with the table of one of its pools.
+type whole struct {
 	*router.Router
-	pool int
+	p *served
 }
 
 // Table returns the table in force.
-func (s shown) Table() *router.Table { return s.Pools()[s.pool].Table() }
+func (w whole) Table() *router.Table { return w.p.pool.Load().Table() }
 
 // alone is what is about one pool of a router that has several.
-type alone struct{ shown }
+type alone struct{ whole }
 
 // Snapshots returns the pool's part of the state of every loop. What clients have asked it
 // is told by its replies.
@@ -64,7 +75,7 @@ func (a alone) Snapshots(ctx context.Context) ([]router.Snapshot, error) {
 	loops, err := a.Router.Snapshots(ctx)
 	for i := range loops {
 		s := &loops[i]
-		s.PoolSnapshot, s.Pools = s.Pools[a.pool], nil
+		s.PoolSnapshot, s.Pools = s.Of(a.p.name), nil
 		s.Requests = make([]uint64, memproto.NumVerbs)
 		for v := range s.Replies {
 			for _, n := range s.Replies[v] {
@@ -77,7 +88,7 @@ func (a alone) Snapshots(ctx context.Context) ([]router.Snapshot, error) {
 
 // shown returns the pool as the admin server shows it.
 func (p *served) shown(r admin.Router) admin.Pool {
-	out := admin.Pool{Name: p.cfg.name, Router: r, HotKeys: p.hints.hotKeys, Placing: p.placing}
+	out := admin.Pool{Name: p.name, Router: r, HotKeys: p.hints.hotKeys, Placing: p.placing}
 	if p.members != nil {
 		out.Membership = p.members.cluster
 	}

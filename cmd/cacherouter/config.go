@@ -43,6 +43,7 @@ type config struct {
 	Pools      poolsConfig      `yaml:"pools" doc:"Several pools instead of one: a mapping of their names to what pool has; see routes.md."`
 	Routes     []routeConfig    `yaml:"routes" doc:"Which pool keys go to; see routes.md. May be left out where there is one pool."`
 	Clients    []clientsConfig  `yaml:"clients" doc:"What clients may ask, by the networks that they come from; see routes.md."`
+	Reload     reloadConfig     `yaml:"reload" doc:"How a changed configuration comes into force."`
 	Gossip     gossipConfig     `yaml:"gossip" doc:"The other routers."`
 	Announce   []serverConfig   `yaml:"announce" doc:"Servers that this router tells the others of, and itself, if pool.announced is set there; each as in pool.servers. Where pools have names it stands in the pool that the servers are for."`
 	Membership membershipConfig `yaml:"membership" doc:"How servers are watched."`
@@ -109,6 +110,7 @@ func defaultConfig() config {
 		MaxLine:        router.DefaultMaxLine,
 		SlowTimeout:    duration(5 * time.Minute),
 		Pool:           defaultPool(),
+		Reload:         defaultReload(),
 		Membership:     defaultMembership(),
 		Log:            defaultLog(),
 	}
@@ -273,7 +275,7 @@ func (c *config) validate() error {
 	if err := c.validateMembership(); err != nil {
 		return err
 	}
-	if err := c.Log.validate(); err != nil {
+	if err := errors.Join(c.Log.validate(), c.Reload.validate()); err != nil {
 		return err
 	}
 	return c.validatePools()

@@ -16,9 +16,9 @@ func configDoc() string {
 		"```yaml\nlisten: [127.0.0.1:11311]\npool:\n  servers:\n    - cache-a=10.0.0.1:11211\n    - cache-b=10.0.0.2:11211@2 # weight 2\n```\n\n" +
 		"| field | default | meaning |\n|---|---|---|\n")
 	writeFields(&b, "", reflect.ValueOf(defaultConfig()))
-	b.WriteString("\nOn SIGHUP, or `POST /api/v1/reload` (see api.md for who may), the file is read again, and no request is lost. `pool.distribution` and what belongs to it take effect at once. " +
-		"So does `pool.servers` without membership; with it, when the new servers have answered and the other routers have the list, which a reload waits for, 10 s at most. " +
-		"Keys, certificates and password files are read again whenever they change. The other fields need a restart. A file that does not check changes nothing.\n")
+	b.WriteString("\nA reload (SIGHUP, `cacherouter reload`, `POST /api/v1/reload`, or `reload.watch`) reads the file again, and no request is lost. It takes over what is under `pool`, `pools`, `routes`, `listen[].routes` and `reload`, " +
+		"but not where a pool's servers come from, nor its `tls`, `passwords` and `announce`; those, and all else, take an upgrade, which clients do not notice. operations.md says more. " +
+		"Keys, certificates and password files are read again whenever they change. A file that does not check changes nothing.\n")
 	return b.String()
 }
 

@@ -200,13 +200,13 @@ func TestReportedBalance(t *testing.T) {
 		t.Fatalf("ended %v, %v", ended, err)
 	}
 	r := srv.router
-	at := *srv.pools[0].pool.Table()
+	at := *srv.pools()[0].pool.Load().Table()
 	at.Balance.Blackout = 0 // they are believed at once
-	srv.pools[0].pool.SetTable(&at)
+	srv.pools()[0].pool.Load().SetTable(&at)
 	ctx := t.Context()
 	done := make(chan struct{}, 2)
 	go func() { r.Run(ctx); done <- struct{}{} }()
-	go func() { srv.pools[0].meter.Run(ctx); done <- struct{}{} }()
+	go func() { srv.pools()[0].meter.Run(ctx); done <- struct{}{} }()
 	t.Cleanup(func() { <-done; <-done })
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

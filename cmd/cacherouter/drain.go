@@ -29,11 +29,9 @@ func (c *drainCmd) Run(s streams) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	ask := admin.Client{Address: c.Admin, Pool: c.Pool}
-	if c.TokenFile != "" {
-		var err error
-		if ask.Token, err = readToken(c.TokenFile); err != nil {
-			return fmt.Errorf("--token-file: %w", err)
-		}
+	var err error
+	if ask.Token, err = tokenOf(c.TokenFile); err != nil {
+		return err
 	}
 	if err := ask.Drain(ctx, c.Server, c.Undo); err != nil {
 		return err
@@ -47,6 +45,18 @@ func (c *drainCmd) Run(s streams) error {
 		return nil
 	}
 	return c.wait(ctx, s, ask)
+}
+
+// tokenOf returns the token that a file of the command line has, empty if there is none.
+func tokenOf(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	token, err := readToken(file)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	return token, nil
 }
 
 // wait returns when the server may be stopped.

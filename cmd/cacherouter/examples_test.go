@@ -75,14 +75,17 @@ func (e *example) start(text string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return e.server.router.Run(ctx) })
-	for _, p := range e.server.pools {
-		p.run(ctx, g)
+	for _, p := range e.server.pools() {
+		p.begin(ctx)
 	}
 	t.Cleanup(func() {
 		e.server.router.StopListening()
 		cancel()
 		if err := g.Wait(); err != nil {
 			t.Error(err)
+		}
+		for _, p := range e.server.pools() {
+			p.end()
 		}
 		e.server.leave()
 		if t.Failed() {

@@ -6,8 +6,54 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"slices"
+	"sync"
+
+	"cacherouter/fresh"
 )
+
+// keyring keeps the keys of the gossip, which all pools share, as their file says. A nil one has
+// none.
+type keyring struct {
+	file *fresh.Value[[][]byte]
+	log  *slog.Logger
+
+	mu    sync.Mutex
+	inUse [][]byte // guarded by mu
+}
+
+// keyring returns the keyring of the configuration, nil if it has none.
+func (c *config) keyring(log *slog.Logger) (*keyring, error) {
+	if c.Gossip.Keyring == "" {
+		return nil, nil
+	}
+	file, err := fresh.New(log, c.Gossip.keys, c.Gossip.Keyring)
+	if err != nil {
+		return nil, badField(err, "gossip", "keyring")
+	}
+	return &keyring{file: file, log: log, inUse: file.Get()}, nil
+}
+
+// rotate gives the keys to the gossip if their file has changed.
+func (k *keyring) rotate(set func(keys [][]byte) error) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next := k.file.Get()
+	if slices.EqualFunc(k.inUse, next, slices.Equal[[]byte]) {
+		return
+	}
+	k.inUse = next
+	if err := set(next); err != nil {
+		k.log.Error("gossip keys not changed", "err", err)
+		return
+	}
+	k.log.Info("gossip keys changed", "keys", len(next))
+}
 
 // readKeyring reads keys for the gossip, one a line in base64. Empty lines, and lines that
 // begin with #, are ignored.

@@ -15,6 +15,7 @@ type cli struct {
 	Dev         devCmd         `cmd:"" help:"Run a router with embedded servers: nothing else is needed."`
 	Check       checkCmd       `cmd:"" help:"Check a configuration file and say what is wrong with it."`
 	Agent       agentCmd       `cmd:"" help:"Tell routers of the servers beside it."`
+	Reload      reloadCmd      `cmd:"" help:"Let a router take over its configuration file, or say what that would change."`
 	Drain       drainCmd       `cmd:"" help:"Move a server's keys to the others, so that it can be stopped."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a router whether it takes traffic; the exit status says it."`
 	Top         topCmd         `cmd:"" help:"Show what a router does, and whether it is well, in the terminal."`

@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"cacherouter/backend"
-	"cacherouter/fresh"
 	"cacherouter/membership"
 	"cacherouter/membership/health"
 	"cacherouter/membership/probe"
@@ -22,22 +20,21 @@ type members struct {
 	cluster *membership.Cluster
 	sources *sources
 	placer  *placer
-	keys    *fresh.Value[[][]byte] // nil without a keyring
-	shown   atomic.Pointer[table]  // the table in force
+	keys    *keyring              // nil if there is none
+	shown   atomic.Pointer[table] // the table in force
 	log     *slog.Logger
 
 	mu       sync.Mutex
-	inUse    [][]byte // guarded by mu: the keys
-	digest   string   // guarded by mu: of the placement last logged
-	unplaced string   // guarded by mu: the error last logged
-	lacks    int      // guarded by mu: the copies that could not be made, as last logged
+	digest   string // guarded by mu: of the placement last logged
+	unplaced string // guarded by mu: the error last logged
+	lacks    int    // guarded by mu: the copies that could not be made, as last logged
 }
 
 // startMembers looks for the servers of a pool and begins to watch them. It takes as long as
 // it takes to find the first one, or until the context ends.
-func startMembers(ctx context.Context, c *config, p *served, mesh *membership.Mesh) (*members, error) {
+func startMembers(ctx context.Context, c *config, p *served, g *meeting) (*members, error) {
 	prober := probe.TCP{Dial: p.up.dial, User: p.up.user, Password: p.up.password}
-	m := &members{sources: newSources(p.cfg, &c.Membership.Lists, prober, p.log), placer: new(placer), log: p.log}
+	m := &members{sources: newSources(p.cfg, &c.Membership.Lists, prober, p.log), placer: new(placer), keys: g.keys, log: p.log}
 	m.placer.use(p.cfg)
 	mc := membership.Config{
 		Router:         c.routerName(),
@@ -45,7 +42,7 @@ func startMembers(ctx context.Context, c *config, p *served, mesh *membership.Me
 		Prober:         prober,
 		ProbeTimeout:   time.Duration(c.Membership.ProbeTimeout),
 		Parameters:     p.cfg.parameters(),
-		Mesh:           mesh,
+		Mesh:           g.mesh,
 		Pool:           p.cfg.name,
 		Announce:       found(append(c.Announce, p.cfg.Announce...)), // one of which is empty
 		Announced:      m.sources.announced,
@@ -64,23 +61,11 @@ func startMembers(ctx context.Context, c *config, p *served, mesh *membership.Me
 	return m, nil
 }
 
-// useKeyring takes over the keys of the gossip whenever their file changes.
-func (m *members) useKeyring(c *config) (err error) {
-	if c.Gossip.Keyring == "" {
-		return nil
-	}
-	if m.keys, err = fresh.New(m.log, c.Gossip.keys, c.Gossip.Keyring); err != nil {
-		return badField(err, "gossip", "keyring")
-	}
-	m.inUse = m.keys.Get()
-	return nil
-}
-
 // keyringEvery is the time between two looks at the keyring.
 const keyringEvery = 2 * time.Second
 
-// follow gives the router a new table at each change, until the context ends.
-func (m *members) follow(ctx context.Context, r *router.Pool) {
+// follow gives the router's pool a new table at each change, until the context ends.
+func (m *members) follow(ctx context.Context, p *served) {
 	look := time.NewTicker(keyringEvery)
 	defer look.Stop()
 	for {
@@ -88,33 +73,14 @@ func (m *members) follow(ctx context.Context, r *router.Pool) {
 		case <-ctx.Done():
 			return
 		case <-m.cluster.Changed():
-			m.update(r)
+			m.update(p)
 		case <-look.C:
-			m.rotate()
+			m.keys.rotate(m.cluster.SetGossipKeys)
 			if m.shown.Load().fades(time.Now()) {
-				m.update(r)
+				m.update(p)
 			}
 		}
 	}
-}
-
-// rotate takes over the keys of the gossip if their file has changed.
-func (m *members) rotate() {
-	if m.keys == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	next := m.keys.Get()
-	if slices.EqualFunc(m.inUse, next, slices.Equal[[]byte]) {
-		return
-	}
-	m.inUse = next
-	if err := m.cluster.SetGossipKeys(next); err != nil {
-		m.log.Error("gossip keys not changed", "err", err)
-		return
-	}
-	m.log.Info("gossip keys changed", "keys", len(next))
 }
 
 // first returns the table to begin with.
@@ -132,7 +98,7 @@ func (m *members) first() (*table, error) {
 
 // update gives the router a table for the present state. A placement that cannot be made
 // leaves the last one in force.
-func (m *members) update(r *router.Pool) {
+func (m *members) update(p *served) {
 	m.mu.Lock() // so that nobody puts an older state in the place of a newer one
 	defer m.mu.Unlock()
 	s := m.cluster.View()
@@ -143,7 +109,7 @@ func (m *members) update(r *router.Pool) {
 	}
 	m.unplaced = ""
 	m.sayLacks(t)
-	r.SetTable(&t.Table)
+	p.pool.Load().SetTable(&t.Table)
 	m.shown.Store(t)
 	if d := t.digest(); d != m.digest {
 		m.log.Info("placement changed", "servers", len(s.Placed()), "digest", d, "view", s.Version)
@@ -171,23 +137,33 @@ func (m *members) sayLacks(t *table) {
 	m.lacks = t.lacks
 }
 
+// replace gives the members another pool of the router in place of the one that they have tables
+// for.
+func (m *members) replace(p *served, made func(before *router.Pool) (*router.Pool, error)) (*router.Pool, error) {
+	m.mu.Lock() // no table may come in between
+	defer m.mu.Unlock()
+	next, err := made(p.pool.Load())
+	if err == nil {
+		p.use(next)
+	}
+	return next, err
+}
+
 // patience is how long a reload waits for its list to be in force: for new servers to
 // answer, and for the other routers.
 const patience = 10 * time.Second
 
 // reload takes over the list of servers, and how keys are placed, of a configuration, and
 // returns when they are in force, or says what is missing.
-func (m *members) reload(ctx context.Context, p *poolConfig, r *router.Pool) {
-	m.placer.use(p)
-	m.cluster.SetParameters(p.parameters())
-	m.rotate()
-	if (m.sources.static == nil) != (len(p.Servers) == 0) {
-		m.log.Warn("to begin or to end with a list of servers in the configuration takes an upgrade, by SIGUSR2")
-	} else if m.sources.static != nil {
-		m.sources.static.set(p.all())
-		m.await(ctx, p.all())
+func (m *members) reload(ctx context.Context, p *served, c *poolConfig) {
+	m.placer.use(c)
+	m.cluster.SetParameters(c.parameters())
+	m.keys.rotate(m.cluster.SetGossipKeys)
+	if m.sources.static != nil {
+		m.sources.static.set(c.all())
+		m.await(ctx, c.all())
 	}
-	m.update(r)
+	m.update(p)
 }
 
 // await waits until a list is in force.

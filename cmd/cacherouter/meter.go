@@ -11,10 +11,10 @@ import (
 
 // meterFor returns what asks a pool's servers for their load, while reads are balanced by
 // that.
-func meterFor(p *router.Pool, up upstream, log *slog.Logger) *meter.Meter {
+func meterFor(p *served, log *slog.Logger) *meter.Meter {
 	return meter.New(meter.Config{
-		Servers: func() []meter.Server { return reporting(p.Table()) },
-		Asker:   probe.TCP{Dial: up.dial, User: up.user, Password: up.password},
+		Servers: func() []meter.Server { return reporting(p.pool.Load().Table()) },
+		Asker:   probe.TCP{Dial: p.up.dial, User: p.up.user, Password: p.up.password},
 		Sink:    p,
 		Log:     log,
 	})

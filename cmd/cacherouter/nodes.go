@@ -50,7 +50,7 @@ func (s *server) nodes() func(client string) (int64, []string) {
 	n := &nodes{size: s.cfg.AdvertiseSubset}
 	switch {
 	case s.cfg.AdvertiseSelf != "":
-		n.routers = (&advertised{members: s.pools[0].members.cluster.Routers, now: time.Now}).list
+		n.routers = (&advertised{members: s.routers, now: time.Now}).list
 	case len(s.cfg.Advertise) > 0:
 		n.routers = func() (int64, []string) { return 1, s.cfg.Advertise }
 	default:
@@ -58,6 +58,9 @@ func (s *server) nodes() func(client string) (int64, []string) {
 	}
 	return n.of
 }
+
+// routers returns the routers that are there, which any pool knows.
+func (s *server) routers() []gossip.Member { return s.pools()[0].members.cluster.Routers() }
 
 // advertised are the routers that say how clients reach them.
 type advertised struct {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"cacherouter/admin"
+	"cacherouter/balance"
 	"cacherouter/hotkey"
 	"cacherouter/membership"
 	"cacherouter/meter"
@@ -19,47 +21,87 @@ import (
 
 // served is a pool that is served.
 type served struct {
-	cfg *poolConfig
-	up  upstream
-	log *slog.Logger // for changes of state; says which pool it is about, if there are several
+	name string
+	cfg  *poolConfig // as in force; a reload replaces it
+	up   upstream
+	log  *slog.Logger // for changes of state; says which pool it is about, if there are several
 	// members is nil where membership is off: then keys stay where the configuration
 	// places them.
 	members *members
-	first   *table                // to begin with
-	fixed   atomic.Pointer[table] // the table in force where membership is off
-	pool    *router.Pool
+	first   *table                      // to begin with
+	fixed   atomic.Pointer[table]       // the table in force where membership is off
+	pool    atomic.Pointer[router.Pool] // a reload replaces it
 	meter   *meter.Meter
 	hints   hints
+
+	stop    context.CancelFunc // of what runs beside; nil before that does
+	running sync.WaitGroup
+}
+
+// meeting is how all pools meet other routers.
+type meeting struct {
+	mesh *membership.Mesh // nil if this router is alone
+	keys *keyring         // nil if there is none
+}
+
+// meet returns how pools meet other routers. Those of the configuration begin together.
+func (c *config) meet(log *slog.Logger) (g meeting, err error) {
+	if g.mesh, err = c.mesh(log); err != nil {
+		return g, err
+	}
+	g.keys, err = c.keyring(log)
+	return g, err
+}
+
+// pools returns the pools that are served, in the order of the configuration, as the router has
+// them. The slice is never changed.
+func (s *server) pools() []*served {
+	if all := s.serving.Load(); all != nil {
+		return *all
+	}
+	return nil
 }
 
 // startPools looks for the servers of all pools, which may take until a first one is found
 // of each.
 func (s *server) startPools(ctx context.Context) error {
-	all := s.cfg.served()
-	mesh, err := s.cfg.mesh(s.log)
-	if err != nil {
+	var err error
+	if s.meeting, err = s.cfg.meet(s.log); err != nil {
 		return err
 	}
-	for _, cfg := range all {
-		p := &served{cfg: cfg, log: s.log}
-		if len(all) > 1 {
-			p.log = s.log.With("pool", cfg.name)
+	var all []*served
+	for _, cfg := range s.cfg.served() {
+		p, err := s.newServed(&s.cfg, cfg)
+		if err != nil {
+			return err
 		}
-		p.hints.name, p.hints.started = s.cfg.routerName(), time.Now()
-		if p.up, err = cfg.upstream(s.quiet); err != nil {
-			return s.cfg.within(cfg, err)
-		}
-		s.pools = append(s.pools, p)
+		all = append(all, p)
 	}
+	s.serving.Store(&all)
 	g, ctx := errgroup.WithContext(ctx)
-	for i, p := range s.pools { // at once, as they wait for each other
-		g.Go(func() error { return p.start(ctx, &s.cfg, mesh, i == 0) })
+	for _, p := range all { // at once, as they wait for each other
+		g.Go(func() error { return p.start(ctx, &s.cfg, &s.meeting) })
 	}
 	return g.Wait()
 }
 
-// start finds the pool's first table. The keys of the gossip are the first pool's matter.
-func (p *served) start(ctx context.Context, c *config, mesh *membership.Mesh, first bool) (err error) {
+// newServed returns a pool of a configuration that is still to be started.
+func (s *server) newServed(c *config, cfg *poolConfig) (*served, error) {
+	p := &served{name: cfg.name, cfg: cfg, log: s.log}
+	if len(c.served()) > 1 {
+		p.log = s.log.With("pool", cfg.name)
+	}
+	p.hints.name, p.hints.started = s.cfg.routerName(), time.Now()
+	var err error
+	if p.up, err = cfg.upstream(s.quiet); err != nil {
+		return nil, c.within(cfg, err)
+	}
+	p.meter = meterFor(p, s.quiet)
+	return p, nil
+}
+
+// start finds the pool's first table.
+func (p *served) start(ctx context.Context, c *config, g *meeting) (err error) {
 	if !c.Membership.Enabled {
 		if p.first, err = p.cfg.fixedTable(nil); err != nil {
 			return c.within(p.cfg, err)
@@ -67,13 +109,8 @@ func (p *served) start(ctx context.Context, c *config, mesh *membership.Mesh, fi
 		p.fixed.Store(p.first)
 		return nil
 	}
-	if p.members, err = startMembers(ctx, c, p, mesh); err != nil {
-		return fmt.Errorf("pool %s: %w", p.cfg.name, err)
-	}
-	if first {
-		if err = p.members.useKeyring(c); err != nil {
-			return err
-		}
+	if p.members, err = startMembers(ctx, c, p, g); err != nil {
+		return fmt.Errorf("pool %s: %w", p.name, err)
 	}
 	p.first, err = p.members.first()
 	return err
@@ -99,9 +136,8 @@ func (c *config) mesh(log *slog.Logger) (*membership.Mesh, error) {
 	return membership.NewMesh(gc, names...), nil
 }
 
-// config returns the pool as the router wants it.
-func (p *served) config(failoverTTL time.Duration) router.PoolConfig {
-	c := p.cfg
+// config returns the pool as the router wants it, as a configuration says.
+func (p *served) config(c *poolConfig, failoverTTL time.Duration) router.PoolConfig {
 	var watching router.Membership
 	if p.members != nil {
 		watching = observer{p.members.cluster}
@@ -126,7 +162,7 @@ func (p *served) config(failoverTTL time.Duration) router.PoolConfig {
 		Lease:          c.Lease.config(),
 		LeasePatience:  time.Duration(c.Lease.Patience),
 		Refresh:        c.Refresh.config(),
-		OnWritten:      p.onWritten(),
+		OnWritten:      p.onWritten(c),
 		FlushAll:       c.FlushAll,
 		MissOnFailure:  c.OnFailure == "miss",
 		Timeout:        time.Duration(c.Timeout),
@@ -141,28 +177,49 @@ func (p *served) config(failoverTTL time.Duration) router.PoolConfig {
 
 // onWritten returns what tells other routers of hot keys that were written, nil if nobody
 // keeps any.
-func (p *served) onWritten() func([]uint64) {
-	if p.members == nil || p.cfg.Near.Bytes == 0 {
+func (p *served) onWritten(c *poolConfig) func([]uint64) {
+	if p.members == nil || c.Near.Bytes == 0 {
 		return nil
 	}
 	return func(hashes []uint64) { p.members.cluster.SendHint(written(hashes)) }
 }
 
 // serve makes the router's pool this one.
-func (p *served) serve(pool *router.Pool, loops int, quiet *slog.Logger) {
-	p.pool = pool
-	p.hints.pool.Store(pool)
-	p.meter = meterFor(pool, p.up, quiet)
+func (p *served) serve(pool *router.Pool, loops int) {
+	p.use(pool)
 	p.log.Info("routing", "servers", len(p.first.Servers), "distribution", p.cfg.Distribution, "digest", p.first.digest(), "loops", loops)
 }
 
-// run runs in g what the pool needs on the side.
-func (p *served) run(ctx context.Context, g *errgroup.Group) {
-	g.Go(func() error { p.meter.Run(ctx); return nil })
+// use makes a pool of the router the one that is meant.
+func (p *served) use(pool *router.Pool) {
+	p.pool.Store(pool)
+	p.hints.pool.Store(pool)
+}
+
+// begin runs what the pool needs on the side, until end or until the context ends.
+func (p *served) begin(ctx context.Context) {
+	ctx, p.stop = context.WithCancel(ctx)
+	p.running.Go(func() { p.meter.Run(ctx) })
 	if p.members != nil {
-		g.Go(func() error { p.members.follow(ctx, p.pool); return nil })
-		g.Go(func() error { p.hints.tell(ctx, p.members.cluster); return nil })
+		p.running.Go(func() { p.members.follow(ctx, p) })
+		p.running.Go(func() { p.hints.tell(ctx, p.members.cluster) })
 	}
+}
+
+// end ends that.
+func (p *served) end() {
+	if p.stop != nil {
+		p.stop()
+	}
+	p.running.Wait()
+}
+
+// leave ends the pool's membership, with a good-bye to the other routers.
+func (p *served) leave(ctx context.Context) error {
+	if p.members == nil {
+		return nil
+	}
+	return p.members.cluster.Close(ctx)
 }
 
 // inForce returns the table in force, as it was made.
@@ -173,18 +230,36 @@ func (p *served) inForce() *table {
 	return p.fixed.Load()
 }
 
-// reload takes over the servers and the distribution of a configuration.
+// reload takes over the servers of a configuration, and how keys are placed on them.
 func (p *served) reload(ctx context.Context, c *poolConfig) error {
 	if p.members != nil {
-		p.members.reload(ctx, c, p.pool)
-	} else {
-		t, err := c.fixedTable(p.pool.Table())
-		if err != nil {
-			return err
-		}
-		p.pool.SetTable(&t.Table)
-		p.fixed.Store(t)
+		p.members.reload(ctx, p, c)
+		return nil
 	}
-	p.log.Info("reloaded", "servers", len(p.pool.Table().Servers), "distribution", c.Distribution)
+	t, err := c.fixedTable(p.pool.Load().Table())
+	if err != nil {
+		return err
+	}
+	p.pool.Load().SetTable(&t.Table)
+	p.fixed.Store(t)
 	return nil
 }
+
+// replace makes the router's pool anew, for what a pool takes over only when it begins.
+func (p *served) replace(r *router.Router, c router.PoolConfig) (*router.Pool, error) {
+	anew := func(before *router.Pool) (*router.Pool, error) { return r.NewPool(c, before) }
+	if p.members != nil {
+		return p.members.replace(p, anew)
+	}
+	next, err := anew(p.pool.Load())
+	if err == nil {
+		p.use(next)
+	}
+	return next, err
+}
+
+// Report passes on what a server says of its load. It implements meter.Sink.
+func (p *served) Report(server string, report balance.Report) { p.pool.Load().Report(server, report) }
+
+// ForgetReports passes on that a server is not the process that it was.
+func (p *served) ForgetReports(server string) { p.pool.Load().ForgetReports(server) }

@@ -11,12 +11,14 @@ import (
 	"os/signal"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"cacherouter/admin"
 	"cacherouter/handoff"
 	"cacherouter/reactor"
+	"cacherouter/reload"
 	"cacherouter/router"
 
 	"golang.org/x/sync/errgroup"
@@ -74,22 +76,27 @@ func (c *serveCmd) load() (config, error) {
 
 // Run serves until a signal says to stop.
 func (c *serveCmd) Run(s streams) error {
+	var watch *reload.Watch
+	if c.Config != "" {
+		watch = reload.NewWatch(c.Config) // before it is read, so that nothing is missed
+	}
 	cfg, err := c.load()
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(s.err, nil))
-	return newServer(cfg, c.load, log, nil, programPath()).serve()
+	serving := newServer(cfg, c.load, log, nil, programPath())
+	serving.watch = watch
+	return serving.serve()
 }
 
 // server is a router with the world around it.
 type server struct {
-	cfg     config
+	cfg     config // as it was at the start; what a reload takes over is in inForce
 	load    func() (config, error)
 	log     *slog.Logger // for changes of state, which it remembers
 	quiet   *slog.Logger // for what is no change of state, or may be much
 	router  *router.Router
-	pools   []*served // as the router has them
 	history *admin.History
 	loops   int
 	records records // of single requests
@@ -99,7 +106,14 @@ type server struct {
 	sockets handoff.Sockets
 	before  *handoff.Link // to the process whose place this one takes; nil if there is none
 
-	reloading sync.Mutex // held by a reload, as a signal and a request may ask at once
+	serving atomic.Pointer[[]*served]
+	meeting meeting
+	watch   *reload.Watch // of the configuration file; nil if there is none
+	reloads *reload.Journal
+	inForce atomic.Pointer[config]
+
+	reloading sync.Mutex // held by a reload, as several may ask at once, and by an upgrade
+	over      bool       // guarded by reloading: there are no more reloads
 }
 
 // listening is where a router listens.
@@ -113,10 +127,13 @@ type listening struct {
 func newServer(cfg config, load func() (config, error), log *slog.Logger, ready func(listening), program string) *server {
 	history := admin.NewHistory()
 	s := &server{cfg: cfg, load: load, log: history.Logger(log), quiet: log, history: history, ready: ready, program: program}
+	s.inForce.Store(&s.cfg)
+	s.reloads = reload.NewJournal(time.Now())
 	return s
 }
 
-// serve runs the router until SIGTERM or SIGINT, and reloads it on SIGHUP.
+// serve runs the router until SIGTERM or SIGINT, and reloads it on SIGHUP, or when the file has
+// changed.
 func (s *server) serve() error {
 	s.quiet.Info("starting", "version", versionLine(), "pid", os.Getpid())
 	raiseDescriptorLimit(s.quiet)
@@ -138,8 +155,11 @@ func (s *server) serve() error {
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.router.Run(ctx) })
-	for _, p := range s.pools {
-		p.run(ctx, g)
+	for _, p := range s.pools() {
+		p.begin(ctx)
+	}
+	if s.watch != nil {
+		g.Go(func() error { s.watchFile(ctx); return nil })
 	}
 	g.Go(func() error {
 		defer cancel()
@@ -149,7 +169,12 @@ func (s *server) serve() error {
 		s.obey(ctx, g, signals)
 		return nil
 	})
-	return g.Wait()
+	err := g.Wait()
+	s.settle()
+	for _, p := range s.pools() {
+		p.end()
+	}
+	return err
 }
 
 // start makes all that is needed before clients can be served. It may have to wait for a
@@ -178,7 +203,7 @@ func (s *server) retire() {
 	if s.cfg.AdvertiseSelf == "" {
 		return
 	}
-	if err := s.pools[0].members.cluster.SetNote(""); err != nil {
+	if err := s.pools()[0].members.cluster.SetNote(""); err != nil {
 		s.log.Warn("the other routers may not know that this one drains", "err", err)
 	}
 }
@@ -187,11 +212,8 @@ func (s *server) retire() {
 func (s *server) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
-	for _, p := range s.pools { // the last one ends the gossip
-		if p.members == nil {
-			continue
-		}
-		if err := p.members.cluster.Close(ctx); err != nil {
+	for _, p := range s.pools() { // the last one ends the gossip
+		if err := p.leave(ctx); err != nil {
 			s.log.Warn("good-bye to the other routers not finished", "err", err)
 		}
 	}
@@ -234,14 +256,14 @@ func (s *server) build() (err error) {
 		Record:         s.cfg.Log.recording(s.records.put()),
 		Log:            s.quiet,
 	}
-	for _, p := range s.pools {
-		c.Pools = append(c.Pools, p.config(time.Duration(s.cfg.Membership.FailoverTTL)))
+	for _, p := range s.pools() {
+		c.Pools = append(c.Pools, p.config(p.cfg, time.Duration(s.cfg.Membership.FailoverTTL)))
 	}
 	if s.router, err = router.New(c); err != nil {
 		return err
 	}
 	for i, pool := range s.router.Pools() {
-		s.pools[i].serve(pool, s.loops, s.quiet)
+		s.pools()[i].serve(pool, s.loops)
 	}
 	for _, doubt := range s.cfg.doubts() {
 		s.log.Warn(doubt)
@@ -320,7 +342,7 @@ func (s *server) obey(ctx context.Context, g *errgroup.Group, signals <-chan os.
 		case sig := <-signals:
 			switch {
 			case sig == syscall.SIGHUP:
-				g.Go(func() error { s.reload(ctx); return nil })
+				g.Go(func() error { s.reload(ctx, reload.Options{}); return nil })
 			case sig == upgradeSignal && upgrading:
 			case sig == upgradeSignal:
 				upgrading = true
@@ -336,10 +358,13 @@ func (s *server) obey(ctx context.Context, g *errgroup.Group, signals <-chan os.
 
 // upgrade returns the link to the process that has taken over; nil if none has, which is logged.
 func (s *server) upgrade(ctx context.Context) *handoff.Link {
+	s.reloading.Lock() // the new process has read the file by itself
+	defer s.reloading.Unlock()
 	link, err := s.succeed(ctx)
 	if err != nil {
 		s.log.Error("upgrade failed, this process goes on", "err", err)
 	}
+	s.over = link != nil
 	return link
 }
 

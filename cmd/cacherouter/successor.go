@@ -104,14 +104,14 @@ func (s *server) pause() error {
 	if !s.cfg.Membership.Enabled { // all pools share one gossip
 		return nil
 	}
-	return s.pools[0].members.cluster.Pause()
+	return s.pools()[0].members.cluster.Pause()
 }
 
 func (s *server) resume() error {
 	if !s.cfg.Membership.Enabled {
 		return nil
 	}
-	return s.pools[0].members.cluster.Resume()
+	return s.pools()[0].members.cluster.Resume()
 }
 
 // retreat gives the clients to the successor, and returns when there are none any more, or when

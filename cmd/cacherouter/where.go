@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"cacherouter/reload"
 	"cacherouter/router"
 )
 
@@ -80,7 +81,8 @@ func (f *poolFlags) apply(p *poolConfig) {
 }
 
 type checkCmd struct {
-	Config string `help:"Configuration file." type:"path" required:"" placeholder:"FILE"`
+	Config  string `help:"Configuration file." type:"path" required:"" placeholder:"FILE"`
+	Against string `help:"Another one, that is in force: say what is otherwise, and which share of the keys that moves." type:"path" placeholder:"FILE"`
 }
 
 // Run checks a configuration file.
@@ -106,6 +108,28 @@ func (c *checkCmd) Run(s streams) error {
 			return cfg.within(p, err)
 		}
 	}
+	if c.Against != "" {
+		return c.compare(s, &cfg)
+	}
+	return nil
+}
+
+// compare prints what a reload of the file would change where another one is in force.
+func (c *checkCmd) compare(s streams, cfg *config) error {
+	before, err := loadConfig(c.Against)
+	if err != nil {
+		return err
+	}
+	r := &reload.Report{Outcome: reload.Applied, DryRun: true}
+	next, pending, err := before.amended(cfg)
+	if err != nil {
+		return err
+	}
+	r.Upgrade = pending
+	if r.Changes, err = before.changes(next, func(string) *table { return nil }); err != nil {
+		return err
+	}
+	printReport(s.out, r)
 	return nil
 }
 
