@@ -26,6 +26,7 @@ const (
 	routerStopped = "router stopped until the others give it up"
 	routerCut     = "router cut off from the others"
 	serverMoved   = "server taken off the list and put back"
+	poolRenewed   = "pool begun anew by a reload"
 )
 
 // unsettling are the faults after which cas tokens of before are not used: they would be asked of another process, or of
@@ -74,6 +75,9 @@ func (w *world) mishap(fault string) {
 		w.cutOff(m)
 	case serverMoved:
 		w.move(n, d)
+	case poolRenewed:
+		w.renewed++
+		w.reload()
 	}
 	w.happened(fault, fmt.Sprintf("server %d, router %d", n, m), began)
 }
@@ -96,21 +100,27 @@ func (w *world) duration(fault string) time.Duration {
 func (w *world) move(n int, d time.Duration) {
 	w.tb.Helper()
 	for _, w.unlist = range []int{n, -1} {
-		before := make([]int, len(w.routers))
-		for i, r := range w.routers {
-			w.configure(i)
-			before[i] = r.reloads()
-			r.signal(syscall.SIGHUP)
-		}
-		for i, r := range w.routers {
-			waitFor(w.tb, "the routers to take over the list", func() error {
-				if got := r.reloads(); got == before[i] {
-					return fmt.Errorf("%d reloads so far", got)
-				}
-				return nil
-			})
-		}
+		w.reload()
 		w.lasts(d)
+	}
+}
+
+// reload has all routers take over their configurations.
+func (w *world) reload() {
+	w.tb.Helper()
+	before := make([]int, len(w.routers))
+	for i, r := range w.routers {
+		w.configure(i)
+		before[i] = r.reloads()
+		r.signal(syscall.SIGHUP)
+	}
+	for i, r := range w.routers {
+		waitFor(w.tb, "the routers to take over their configurations", func() error {
+			if got := r.reloads(); got == before[i] {
+				return fmt.Errorf("%d reloads so far", got)
+			}
+			return nil
+		})
 	}
 }
 

@@ -33,6 +33,7 @@ const (
 var (
 	serverFaults = []string{serverKilled, serverPaused, serverStopped, serverReset, linkReset, linkPaused, linkCut, routerPaused}
 	allFaults    = append([]string{routerKilled}, serverFaults...)
+	poolFaults   = append([]string{poolRenewed}, serverFaults...)
 	onlyGone     = []string{serverGone}
 	moves        = []string{serverGone, serverMoved}
 	fleetFaults  = []string{serverGone, serverMoved, routerKilled, routerStopped, routerCut}
@@ -68,38 +69,38 @@ var (
 var plans = []plan{
 	{name: "one router", routers: 1, uses: []string{shared}, contract: still},
 	{name: "one router that spills, faults", routers: 1, reads: mostly, config: impatient + spilling, uses: []string{spilled, cleaned},
-		faults: serverFaults, long: onlyGone, contract: exact},
+		faults: poolFaults, long: onlyGone, contract: exact},
 	{name: "one router with copies, faults", routers: 1, config: impatient + copies, uses: []string{copied, spreads},
-		faults: serverFaults, long: onlyGone, contract: exact},
+		faults: poolFaults, long: onlyGone, contract: exact},
 	{name: "one router with a near cache, faults", routers: 1, reads: mostly, config: impatient + near, uses: []string{nearHits},
-		faults: serverFaults, long: onlyGone, contract: exact},
+		faults: poolFaults, long: onlyGone, contract: exact},
 	{name: "one router with leases that shares what is in flight, faults", routers: 1, config: impatient + inflight + leases,
-		uses: []string{shared, parked}, faults: serverFaults, long: onlyGone, contract: exact},
+		uses: []string{shared, parked}, faults: poolFaults, long: onlyGone, contract: exact},
 	{name: "one router with all that spills, servers that move, faults", routers: 1, reads: mostly,
 		config: impatient + spilling + near + inflight + leases + quick,
-		uses:   []string{shared, spilled, nearHits, parked}, makes: []string{pulled}, faults: serverFaults, long: moves, contract: exact},
+		uses:   []string{shared, spilled, nearHits, parked}, makes: []string{pulled}, faults: poolFaults, long: moves, contract: exact},
 	{name: "three routers that agree, faults", routers: 3, config: impatient, gossip: true, faults: serverFaults,
 		long: fleetFaults, contract: awayLag},
 
 	{name: "one router with copies that come later, faults", routers: 1, onlyLong: true,
 		config: impatient + "  copies: {number: 2, answer: home}\n", uses: []string{copied, spreads},
-		faults: serverFaults, long: onlyGone, contract: exact},
+		faults: poolFaults, long: onlyGone, contract: exact},
 	{name: "one router with all and copies, servers that move, faults", routers: 1, reads: mostly, onlyLong: true,
 		config: impatient + copies + near + leases + quick,
-		uses:   []string{shared, copied, spreads, nearHits, parked}, makes: []string{pulled}, faults: serverFaults, long: moves, contract: exact},
+		uses:   []string{shared, copied, spreads, nearHits, parked}, makes: []string{pulled}, faults: poolFaults, long: moves, contract: exact},
 	{name: "one router that has items renewed, faults", routers: 1, onlyLong: true, ttl: 25,
-		config: impatient + leases + renewing, uses: []string{shared, parked}, faults: serverFaults, long: onlyGone, contract: exact},
+		config: impatient + leases + renewing, uses: []string{shared, parked}, faults: poolFaults, long: onlyGone, contract: exact},
 	{name: "one router that holds places of items, faults", routers: 1, onlyLong: true, simple: true, ttl: 25,
-		config: impatient + leases + vivified, uses: []string{shared, parked}, faults: serverFaults, long: onlyGone, contract: places},
+		config: impatient + leases + vivified, uses: []string{shared, parked}, faults: poolFaults, long: onlyGone, contract: places},
 	{name: "one router that watches nothing, faults", routers: 1, onlyLong: true,
 		config: impatient + alone + unwatched, faults: allFaults},
 	{name: "three routers that watch nothing, faults", routers: 3, onlyLong: true,
 		config: impatient + alone + unwatched, faults: allFaults},
 	{name: "three routers with near caches, faults", routers: 3, reads: mostly, onlyLong: true, config: impatient + near + unwatched,
-		uses: []string{shared, nearHits}, faults: allFaults, contract: nearLag},
+		uses: []string{shared, nearHits}, faults: append([]string{poolRenewed}, allFaults...), contract: nearLag},
 	{name: "three routers with copies, faults", routers: 3, onlyLong: true, config: impatient + copies + unwatched,
 		uses: []string{copied, spreads}, faults: serverFaults, contract: copyLag},
 	{name: "three routers with all that spill and agree, faults", routers: 3, reads: mostly, onlyLong: true, gossip: true,
 		config: impatient + spilling + near + inflight + leases + quick, uses: []string{shared, spilled, nearHits, parked},
-		faults: serverFaults, long: fleetFaults, contract: awayLag},
+		faults: poolFaults, long: fleetFaults, contract: awayLag},
 }

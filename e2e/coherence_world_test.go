@@ -25,6 +25,7 @@ type world struct {
 	plan    plan
 	configs []string // of each router: its file
 	unlist  int      // the server that the configurations leave out; -1 for none
+	renewed int      // how often the pool has begun anew
 	routers []*router
 	past    map[string]float64 // what routers had counted that have ended since
 	addrs   []string           // of each router, also while it is down
@@ -139,7 +140,7 @@ func (w *world) configure(n int) {
 			servers = append(servers, fmt.Sprintf("server%d=%s", i, l.addr))
 		}
 	}
-	text := fmt.Sprintf("pool:\n  servers: [%s]\n  bulk_size: 1024\n%s", strings.Join(servers, ", "), w.plan.config)
+	text := fmt.Sprintf("pool:\n  servers: [%s]\n  bulk_size: 1024\n  max_value: %d\n%s", strings.Join(servers, ", "), 1<<20+w.renewed, w.plan.config)
 	if w.plan.gossip {
 		text += fmt.Sprintf("gossip:\n  bind: %s\n  join: [%s]\n", w.gossip[n], strings.Join(w.gossip, ", "))
 	}
