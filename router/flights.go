@@ -132,6 +132,10 @@ func (q *request) askToRenew(dst []byte, parts memproto.Parts) []byte {
 // land gives a server's reply to all that wait for it.
 func (q *request) land(b []byte) {
 	w, f, carrier := q.w, q.flight, q.carrier
+	if w.large && memproto.TellsHead(b) {
+		q.landHead(b)
+		return
+	}
 	if q.strayed && q.nears {
 		q.keepNear(b)
 	}
@@ -148,21 +152,32 @@ func (q *request) land(b []byte) {
 	if next := w.flights.Landed(f, &crew, w.now()); next != nil {
 		w.lead(next)
 	}
-	if crew.Len() > 1 || l.asker == nil {
-		l.found, l.ok = memproto.ParseFound(b)
+	l.serveAll(&crew, node, sent, first)
+	if carrier {
+		w.recycle(q)
 	}
-	for who, more := w.flights.Pop(&crew); more; who, more = w.flights.Pop(&crew) {
-		if w.recorder != nil && who.node == nil { // else it asked itself
-			who.by(node, sent, first)
-		}
-		l.serve(who)
+}
+
+// landHead is land for the head of a value, which has to be put together first.
+func (q *request) landHead(b []byte) {
+	w, f, carrier := q.w, q.flight, q.carrier
+	j := w.newJoin(q.key, q.coded, b)
+	j.flight = landing{w: w, sent: q.sent, renews: q.renews}
+	if q.ownWords {
+		j.flight.asker = q
+	}
+	j.node, j.sent, j.first = q.node, q.call.Sent(), q.call.First()
+	q.flight = nil
+	if q.strayed {
+		q.nears = false
+	}
+	if next := w.flights.Landed(f, &j.crew, w.now()); next != nil {
+		w.lead(next)
 	}
 	if carrier {
 		w.recycle(q)
 	}
-	if cap(w.formed) > keepScratch {
-		w.formed = nil
-	}
+	j.begin()
 }
 
 // landing is a reply that several wait for.
@@ -174,6 +189,23 @@ type landing struct {
 	renews bool
 	found  memproto.Found
 	ok     bool // found is
+}
+
+// serveAll gives the reply to all of them; of is who was asked, and when.
+func (l *landing) serveAll(crew *crew, of *node, sent, first time.Duration) {
+	w := l.w
+	if crew.Len() > 1 || l.asker == nil {
+		l.found, l.ok = memproto.ParseFound(l.reply)
+	}
+	for who, more := w.flights.Pop(crew); more; who, more = w.flights.Pop(crew) {
+		if w.recorder != nil && who.node == nil { // else it asked itself
+			who.by(of, sent, first)
+		}
+		l.serve(who)
+	}
+	if cap(w.formed) > keepScratch {
+		w.formed = nil
+	}
 }
 
 // serve gives the reply to one of them, in the form that it wants.

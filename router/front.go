@@ -35,6 +35,9 @@ type front struct {
 	other     memproto.Request // the same, parsed
 	renamed   []byte           // a reply that was
 	shortened []byte           // a request whose life its route bounds
+	asks      []byte           // a get that asks for flags, too
+	hides     []byte           // a reply that does not tell them
+	joins     joins
 	requests  stock[request]
 	detours   stock[detour]
 	straight  detour // of requests that have none

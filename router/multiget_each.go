@@ -61,6 +61,8 @@ func (g *gather) askOne(i int) {
 	}
 	switch {
 	case a.part == nil:
+	case a.head:
+		q.parts = partsOf(g.verb)
 	case a.part.failed != 0 && kind != memproto.Changes:
 		if q.stray().avoid = a.part.node; !q.routeAround() {
 			q.finish(w.failureReply(g.verb, w.line, a.part.failed))
@@ -84,6 +86,17 @@ func (g *gather) kindOfKeys() memproto.Kind {
 		return memproto.Reads
 	}
 	return memproto.Copyable
+}
+
+// partsOf returns what a get by a classic verb wants, 0 of one that must be asked by itself.
+func partsOf(v memproto.Verb) memproto.Parts {
+	switch v {
+	case memproto.Get:
+		return memproto.ClassicItem
+	case memproto.Gets:
+		return memproto.ClassicItem | memproto.ClassicCAS
+	}
+	return 0
 }
 
 // missedAt asks for an item that one of the servers with copies has missed: the home, or a
@@ -115,11 +128,16 @@ func (q *request) missedAt(first *node, token uint64, raw []byte) {
 	q.askNext(raw)
 }
 
+// tooMuch is said to a multiget of more large values than are put together at a time.
+var tooMuch = []byte("SERVER_ERROR too many large values at once\r\n")
+
 // answered takes the reply to one key.
 func (g *gather) answered(i int, b []byte) {
 	a := &g.asked[i]
 	a.part, a.more = nil, false
 	switch {
+	case memproto.IsValue(b) && a.head && len(g.values)+len(b) > maxJoining && len(g.values) > 0:
+		g.fault = append(g.fault[:0], tooMuch...)
 	case memproto.IsValue(b):
 		a.from = len(g.values)
 		g.values = append(g.values, bytes.TrimSuffix(b, endLine)...)

@@ -52,7 +52,7 @@ func (p *part) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
 func (p *part) missing() {
 	n := 0
 	for _, i := range p.asked {
-		if a := &p.gather.asked[i]; a.from == a.to {
+		if a := &p.gather.asked[i]; a.from == a.to && !a.head {
 			n++
 		}
 	}
@@ -67,6 +67,10 @@ func (p *part) value(b []byte) bool {
 		a := &p.gather.asked[p.asked[p.next]]
 		p.next++
 		if a.is(key) {
+			if p.w.large && memproto.TellsHead(b) {
+				a.head, a.more = true, true
+				return true
+			}
 			a.from = len(p.values)
 			p.values = append(p.values, b...)
 			a.to = len(p.values)
@@ -91,7 +95,8 @@ func (p *part) Failed(_ *backend.Call, f backend.Failure) {
 // Restarted takes back what the lost connection had brought.
 func (p *part) Restarted(*backend.Call) {
 	for _, i := range p.asked[:p.next] {
-		p.gather.asked[i].from, p.gather.asked[i].to = 0, 0
+		a := &p.gather.asked[i]
+		a.from, a.to, a.head = 0, 0, false
 	}
 	p.next, p.values = 0, p.values[:0]
 }

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,9 @@ type PoolConfig struct {
 	// MaxValue is the longest value taken from a client, in bytes; 0 means
 	// DefaultMaxValue.
 	MaxValue int
+	// SplitOver is the length in bytes of the longest value that is stored as it is: longer
+	// ones are split into parts of that length. At least MinSplit; 0 means that none is.
+	SplitOver int
 	// BulkSize is the size in bytes from which a request or value travels on a server's
 	// second connection; 0 means DefaultBulkSize.
 	BulkSize int
@@ -86,6 +90,9 @@ const (
 	DefaultPatience = time.Second
 	// DefaultFailoverTTL is how long what is written elsewhere lives at most.
 	DefaultFailoverTTL = time.Minute
+
+	// MinSplit is the least length of parts.
+	MinSplit = 512
 
 	// maxQueue bounds what may wait to be sent to a server on one connection, in bytes.
 	maxQueue = 256 << 20
@@ -142,6 +149,9 @@ type Pool struct {
 func newPool(r *Router, c PoolConfig) (*Pool, error) {
 	if c.Table == nil || len(c.Table.Servers) == 0 {
 		return nil, errors.New("cannot route without servers")
+	}
+	if c.SplitOver != 0 && c.SplitOver < MinSplit {
+		return nil, fmt.Errorf("cannot split values into parts of %d bytes", c.SplitOver)
 	}
 	p := &Pool{r: r, cfg: c.withDefaults(), epochs: epoch.New(0), copies: newCopyMarks()}
 	p.sheds = c.Shed != [NumPriorities]int{}

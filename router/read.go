@@ -106,6 +106,9 @@ func (q *request) unread(raw []byte, f backend.Failure) {
 		q.crash(f)
 		return
 	}
+	if q.strayed && q.piece.of != nil {
+		q.unanswered = true
+	}
 	q.finish(q.w.failureReply(q.verb, raw, f))
 }
 

@@ -87,6 +87,11 @@ type detour struct {
 	under *route  // says more of it than its pool; else nil
 	// shadow says that no client waits for it.
 	shadow bool
+	// hidesFlags says that the client did not ask for the flags that were asked for.
+	hidesFlags bool
+	piece      piece
+	unanswered bool       // what a piece is told is no server's reply
+	inParts    *splitting // the write of a large value
 	// homely says that only the home is asked.
 	homely bool
 	near   hotkey.Token // to keep the reply by, if nears
@@ -188,6 +193,9 @@ func (q *request) dispatch(r *memproto.Request) {
 	q.call.Repeatable = r.Repeatable()
 	q.repeatable = q.call.Repeatable
 	raw := r.Forward(w.scratch)
+	if q.w.large && r.HidesFlags() {
+		raw = q.askFlags(raw)
+	}
 	if q.strayed {
 		q.submit(q.obey(raw))
 	} else {
@@ -238,7 +246,9 @@ func (q *request) submit(raw []byte) {
 // pass is submit for a request that was let through before.
 func (q *request) pass(raw []byte) {
 	if q.kind == memproto.Changes {
-		q.write(raw)
+		if !q.w.large || !q.splits(raw) {
+			q.write(raw)
+		}
 	} else {
 		q.read(raw)
 	}
@@ -306,11 +316,14 @@ func (q *request) Restarted(*backend.Call) {}
 
 // conclude ends the request, and those that wait with it, with a server's reply.
 func (q *request) conclude(b []byte) {
-	if q.flight != nil {
+	switch {
+	case q.flight != nil:
 		q.land(b)
-		return
+	case q.w.large:
+		q.concludeLarge(b)
+	default:
+		q.served(b)
 	}
-	q.served(b)
 }
 
 // served ends the request with its reply, unless that is a miss that is not to be shown.
@@ -348,12 +361,15 @@ func (q *request) end(b []byte, o memproto.Outcome) {
 		q.w.recycle(q)
 		return
 	case s == nil:
-		q.faded()
+		q.faded(b)
 		q.w.recycle(q)
 		return
 	}
 	s.sized(len(b))
 	q.w.answered(q, o, len(b))
+	if q.strayed && q.hidesFlags {
+		b = q.hideFlags(b)
+	}
 	if q.strayed && !s.binary && q.under.renames() {
 		b = q.ownReply(b)
 	}

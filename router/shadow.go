@@ -63,8 +63,12 @@ func (w *worker) newShadow(key []byte, coded bool, v memproto.Verb, k memproto.K
 }
 
 // faded ends a request that no client waits for.
-func (q *request) faded() {
-	if q.strayed && q.shadow {
+func (q *request) faded(b []byte) {
+	switch {
+	case !q.strayed:
+	case q.shadow:
 		q.w.shadows--
+	case q.piece.of != nil:
+		q.piece.of.took(q.piece.place, b, q.unanswered)
 	}
 }

@@ -40,6 +40,9 @@ type Stats struct {
 	Copied     uint64 // items copied from one server to another
 	Overtaken  uint64 // copies not made as a write came in between
 	Spread     uint64 // copies stored together with their home
+	Split      uint64 // values stored in parts
+	Joined     uint64 // values put together from parts
+	TornValues uint64 // values whose parts were not all there
 	Limited    uint64 // requests on keys that have too many
 	Retried    uint64 // reads asked again as a server failed
 	Unretried  uint64 // those not asked again as too many were
@@ -111,6 +114,9 @@ func (st *Stats) add(o *Stats) {
 	st.Copied += o.Copied
 	st.Overtaken += o.Overtaken
 	st.Spread += o.Spread
+	st.Split += o.Split
+	st.Joined += o.Joined
+	st.TornValues += o.TornValues
 	st.Limited += o.Limited
 	st.Retried += o.Retried
 	st.Unretried += o.Unretried

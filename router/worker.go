@@ -42,6 +42,7 @@ type worker struct {
 	holds      holds
 	budget     *quota.Budget     // of retries; nil means no bound
 	open       []*part           // a multiget's parts, by server and lane
+	large      bool              // values may be in parts
 	shadows    int               // requests outstanding that no client waits for
 	stats      Stats             // of its keys; what is about clients is the front's
 	latency    latency.Histogram // of requests
@@ -49,7 +50,7 @@ type worker struct {
 }
 
 func newWorker(f *front, p *Pool) (*worker, error) {
-	w := &worker{front: f, p: p, epochs: p.epochs, picks: make([]int, 0, 8)}
+	w := &worker{front: f, p: p, epochs: p.epochs, picks: make([]int, 0, 8), large: p.cfg.SplitOver > 0}
 	w.expirer.Func = w.expire
 	if c := p.cfg.Retries; c != nil {
 		w.budget = &quota.Budget{Retries: quota.Retries{Share: c.Share, Floor: c.Floor / float64(f.r.cfg.Loops)}}

@@ -75,6 +75,8 @@ type poolConfig struct {
 	FlushAll       bool           `yaml:"flush_all" doc:"Whether clients may flush all servers."`
 	OnFailure      string         `yaml:"on_failure" doc:"How a get is answered whose server fails: error or miss."`
 
+	Large largeConfig `yaml:"large_values" doc:"Values that are stored in parts."`
+
 	Bound    boundConfig   `yaml:"bound" doc:"How load that is unevenly spread over the keys is kept from its servers; see bounded.md."`
 	Copies   copiesConfig  `yaml:"copies" doc:"Items that live on several servers."`
 	Coalesce string        `yaml:"coalesce" doc:"How gets of one key that come at the same time share a request: strict, inflight or off; see hotkeys.md."`
@@ -371,6 +373,9 @@ func (p *poolConfig) validate() error {
 		return err
 	}
 	if err := p.validateLoad(); err != nil {
+		return err
+	}
+	if err := p.Large.check(p.MaxValue); err != nil {
 		return err
 	}
 	if err := p.validateRemedies(); err != nil {

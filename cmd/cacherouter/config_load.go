@@ -30,6 +30,23 @@ type copiesConfig struct {
 	Answer  string `yaml:"answer" doc:"When a write is answered: all, when every copy is the same, or home, when the home has it; reads then go to the home until the others have it too."`
 }
 
+// largeConfig says which values are stored in parts.
+type largeConfig struct {
+	SplitOver int `yaml:"split_over" doc:"The length in bytes of the longest value that is stored as it is; longer ones are stored in parts of that length, spread over the servers. Some kilobytes less than the servers' -I: 1000000 for the usual 1 MiB. 0 means that none is split; see routes.md."`
+}
+
+// check says what is wrong with it, where values have at most so many bytes.
+func (l *largeConfig) check(maxValue int) error {
+	switch {
+	case l.SplitOver == 0:
+	case l.SplitOver < router.MinSplit:
+		return badField(fmt.Errorf("%d is less than %d bytes", l.SplitOver, router.MinSplit), "pool", "large_values", "split_over")
+	case l.SplitOver >= maxValue:
+		return badField(fmt.Errorf("%d is not less than max_value, %d: no value would be split", l.SplitOver, maxValue), "pool", "large_values", "split_over")
+	}
+	return nil
+}
+
 // hotConfig says what makes a key hot.
 type hotConfig struct {
 	Enabled  bool    `yaml:"enabled" doc:"Whether keys are counted to find the hot ones."`

@@ -307,6 +307,26 @@ var examples = map[string]func(e *example, c *exampleClient){
 			e.t.Errorf("the new pool holds %d items, want the 10 that were read and those that were brought over", n)
 		}
 	},
+	"large-values.yml": func(e *example, c *exampleClient) {
+		v := strings.Repeat("0123456789", 1<<20) // ten times what a server takes
+		c.set("report:1", v)
+		c.is("get report:1", "report:1="+v)
+		c.set("report:2", "small")
+		held := 0
+		for _, s := range e.servers {
+			if s.Stat("curr_items") > 0 {
+				held++
+			}
+		}
+		if n := e.items("10.0.0."); n != 13 || held != 3 {
+			e.t.Errorf("%d servers hold %d items, want a head, 11 parts and a value", held, n)
+		}
+		c.is("append report:1 0 0 1\r\n!", "STORED")
+		c.is("get report:1", "report:1="+v+"!")
+		c.is("delete report:1", "DELETED")
+		c.is("get report:1", nothing)
+		c.is(fmt.Sprintf("set page:1 0 0 %d\r\n%s", len(v), v), "SERVER_ERROR object too large for cache")
+	},
 	"leave-twemproxy.yml": func(e *example, c *exampleClient) {
 		servers := []*exampleClient{e.at("10.0.0.1"), e.at("10.0.0.2"), e.at("10.0.0.3")}
 		old := e.server.cfg.Pools["twemproxy"].table

@@ -168,6 +168,7 @@ func (p *served) config(c *poolConfig, failoverTTL time.Duration) router.PoolCon
 		Timeout:        time.Duration(c.Timeout),
 		ConnectTimeout: time.Duration(c.ConnectTimeout),
 		MaxValue:       c.MaxValue,
+		SplitOver:      c.Large.SplitOver,
 		BulkSize:       c.BulkSize,
 		Dial:           p.up.dial,
 		User:           p.up.user,
