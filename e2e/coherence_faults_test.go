@@ -27,11 +27,13 @@ const (
 	routerCut     = "router cut off from the others"
 	serverMoved   = "server taken off the list and put back"
 	poolRenewed   = "pool begun anew by a reload"
+	serverAway    = "server killed until its keys have failed over, and restarted"
+	splitGrows    = "router killed and restarted with a split that has grown"
 )
 
 // unsettling are the faults after which cas tokens of before are not used: they would be asked of another process, or of
 // another home that may have got the same value with another token.
-var unsettling = []string{serverKilled, serverGone, serverMoved}
+var unsettling = []string{serverKilled, serverGone, serverMoved, serverAway, splitGrows}
 
 // mishap has one fault happen, somewhere and for a random time, and end.
 func (w *world) mishap(fault string) {
@@ -78,6 +80,10 @@ func (w *world) mishap(fault string) {
 	case poolRenewed:
 		w.renewed++
 		w.reload()
+	case serverAway:
+		w.failOver(n % (len(w.servers) - 1)) // the last one is the spare
+	case splitGrows:
+		w.grow(m)
 	}
 	w.happened(fault, fmt.Sprintf("server %d, router %d", n, m), began)
 }
@@ -122,6 +128,30 @@ func (w *world) reload() {
 			return nil
 		})
 	}
+}
+
+// failOver kills a server, and restarts it when other servers have taken writes in its place.
+func (w *world) failOver(n int) {
+	w.tb.Helper()
+	before := w.counted()[failedOver]
+	w.servers[n].Stop()
+	for deadline := time.Now().Add(ripe); w.counted()[failedOver] < before+atWork && w.lasts(20*time.Millisecond); { // between two looks
+		if time.Now().After(deadline) {
+			w.tb.Errorf("no writes have failed over for %v", ripe)
+			break
+		}
+	}
+	w.servers[n].Restart()
+	w.count(n)
+}
+
+// grow restarts a router whose split is to send more keys over, until all have gone.
+func (w *world) grow(n int) {
+	w.tb.Helper()
+	w.grown = min(100, w.grown+1+w.rng.IntN(50))
+	w.retire(n)
+	w.configure(n)
+	w.startRouter(n)
 }
 
 // reloads counts the times that the router has said that it reloaded.

@@ -28,6 +28,38 @@ const (
 	vivified = "  refresh: {before: 30s, vivify: 2s}\n"
 )
 
+// What several pools can be composed of. A0, A1 and so on stand for addresses.
+const (
+	spare = `pools:
+  main: {servers: [server0=A0, server1=A1, server2=A2], failover: spare, IMPATIENT}
+  spare: {servers: [server3=A3]}
+routes: [{pool: main}]
+`
+	zones = `zone: b
+pool:
+  servers:
+    - {name: server0, address: "A0", zone: a}
+    - {name: server1, address: "A1", zone: a}
+    - {name: server2, address: "A2", zone: b}
+    - {name: server3, address: "A3", zone: b}
+  copies: {zones: true}
+  timeout: 500ms
+  connect_timeout: 500ms
+  bulk_size: 1024
+`
+	growing = `pools:
+  old: {servers: [server0=A0, server1=A1], distribution: twemproxy-ketama, IMPATIENT}
+  new: {servers: [server2=A2, server3=A3], warm_up: old, IMPATIENT}
+routes: [{pool: old, split: {pool: new, percent: PERCENT}}]
+`
+	replaced = `pools:
+  old: {servers: [server0=A0, server1=A1, server2=A2, server3=A3], distribution: twemproxy-ketama}
+  new: {servers: [server0=A0, server1=A1, server2=A2, server3=A3], warm_up: old, IMPATIENT}
+routes: [{pool: new}]
+`
+	inParts = "  large_values: {split_over: 512}\n"
+)
+
 // The faults of a world. A router that is alone forgets what it knew of the servers when it is killed, so those that
 // watch them are spared that. It takes long to start a router that looks for others.
 var (
@@ -35,6 +67,7 @@ var (
 	allFaults    = append([]string{routerKilled}, serverFaults...)
 	poolFaults   = append([]string{poolRenewed}, serverFaults...)
 	onlyGone     = []string{serverGone}
+	longFaults   = append(onlyGone, serverFaults...)
 	moves        = []string{serverGone, serverMoved}
 	fleetFaults  = []string{serverGone, serverMoved, routerKilled, routerStopped, routerCut}
 )
@@ -79,6 +112,16 @@ var plans = []plan{
 	{name: "one router with all that spills, servers that move, faults", routers: 1, reads: mostly,
 		config: impatient + spilling + near + inflight + leases + quick,
 		uses:   []string{shared, spilled, nearHits, parked}, makes: []string{pulled}, faults: poolFaults, long: moves, contract: exact},
+	{name: "one router that splits large values, faults", routers: 1, config: impatient + inParts, uses: []string{shared, joined},
+		faults: []string{serverKilled, linkCut}, long: longFaults, contract: exact},
+	{name: "one router with spare servers, faults", routers: 1, pools: spare, uses: []string{shared}, makes: []string{failedOver},
+		faults: []string{serverAway}, long: longFaults, contract: exact},
+	{name: "one router with a zone of each copy, faults", routers: 1, pools: zones, uses: []string{copied, spreads},
+		faults: []string{serverKilled}, long: longFaults, contract: exact},
+	{name: "one router whose split grows, warmed up, faults", routers: 1, pools: growing, uses: []string{shared},
+		faults: []string{splitGrows, serverReset}, long: []string{linkReset, splitGrows}, makes: []string{pulled}, contract: exact},
+	{name: "one router warmed up from another placement, faults", routers: 1, pools: replaced, uses: []string{pulled},
+		faults: []string{serverKilled}, long: longFaults, contract: exact},
 	{name: "three routers that agree, faults", routers: 3, config: impatient, gossip: true, faults: serverFaults,
 		long: fleetFaults, contract: awayLag},
 

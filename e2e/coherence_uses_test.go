@@ -18,6 +18,9 @@ const (
 	nearHits = "near_hits_total"
 	parked   = "gets_parked_total"
 	pulled   = "pulled_total"
+	joined   = "large_values_joined_total"
+
+	failedOver = "failed_over_total"
 )
 
 // atWork is how often a feature must have had work to do for it to be in use. From a server that was late no copies are
@@ -42,7 +45,9 @@ func (w *world) counts(r *router) map[string]float64 {
 	counts := make(map[string]float64)
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		counts[strings.TrimPrefix(name, "cacherouter_")], _ = strconv.ParseFloat(value, 64) // or a comment
+		n, _ := strconv.ParseFloat(value, 64) // or a comment
+		name, _, _ = strings.Cut(name, "{")   // of all pools
+		counts[strings.TrimPrefix(name, "cacherouter_")] += n
 	}
 	return counts
 }

@@ -24,6 +24,7 @@ type world struct {
 	links   [][]*link // of each router, to each server
 	plan    plan
 	configs []string // of each router: its file
+	grown   int      // per cent of the keys that a split has moved
 	unlist  int      // the server that the configurations leave out; -1 for none
 	renewed int      // how often the pool has begun anew
 	routers []*router
@@ -41,6 +42,7 @@ type plan struct {
 	routers  int
 	binary   func() (string, error) // of the routers; nil means raceBinary
 	config   string                 // lines for the routers, after those of the pool
+	pools    string                 // in place of all that: a whole configuration, see world.fill; empty for one pool
 	uses     []string               // what routers count of the features in use, which must have had work to do
 	makes    []string               // what they count of the work that the long faults make, which there must be
 	simple   bool                   // whether clients only get, set and delete
@@ -141,12 +143,25 @@ func (w *world) configure(n int) {
 		}
 	}
 	text := fmt.Sprintf("pool:\n  servers: [%s]\n  bulk_size: 1024\n  max_value: %d\n%s", strings.Join(servers, ", "), 1<<20+w.renewed, w.plan.config)
+	if w.plan.pools != "" {
+		text = w.fill(n)
+	}
 	if w.plan.gossip {
 		text += fmt.Sprintf("gossip:\n  bind: %s\n  join: [%s]\n", w.gossip[n], strings.Join(w.gossip, ", "))
 	}
 	if err := os.WriteFile(w.configs[n], []byte(text), 0o644); err != nil {
 		w.tb.Fatal(err)
 	}
+}
+
+// fill returns the plan's own configuration for a router, with the addresses of its servers in the places of A0, A1 and so
+// on, the share of a split that grows in that of PERCENT, and what makes faults short in that of IMPATIENT.
+func (w *world) fill(n int) string {
+	pairs := []string{"PERCENT", fmt.Sprint(w.grown), "IMPATIENT", "timeout: 500ms, connect_timeout: 500ms, bulk_size: 1024"}
+	for i, l := range w.links[n] {
+		pairs = append(pairs, fmt.Sprint("A", i), l.addr)
+	}
+	return strings.NewReplacer(pairs...).Replace(w.plan.pools)
 }
 
 func (w *world) startRouter(n int) {
@@ -158,9 +173,12 @@ func (w *world) startRouter(n int) {
 	w.routers[n] = serve(w.tb, cmd)
 }
 
-// keys returns eight keys, two of each server, the homes in turn.
+// keys returns eight keys: of one pool, two of each server, the homes in turn.
 func (w *world) keys() []string {
 	w.tb.Helper()
+	if w.plan.pools != "" {
+		return []string{"key0", "key1", "key2", "key3", "key4", "key5", "key6", "key7"}
+	}
 	path, err := w.plan.binary()
 	if err != nil {
 		w.tb.Fatal(err)
@@ -196,6 +214,9 @@ func inTurn(byHome map[string][]string) []string {
 // homes tells where each key lives when all is well.
 func (w *world) homes() string {
 	var b strings.Builder
+	if w.plan.pools != "" {
+		return w.fill(0)
+	}
 	for i, cell := range w.cohort.callers[0].cells {
 		fmt.Fprintf(&b, "%s lives on server %d\n", cell.key, i%len(w.servers))
 	}

@@ -170,6 +170,12 @@ func (r *Request) HidesFlags() bool {
 	return r.Verb == MetaGet && r.flags&(letterBit('v')|letterBit('s')) != 0 && r.flags&letterBit('f') == 0
 }
 
+// WantsOnlyAbout reports whether the request is a meta get of an item's flags or size, and not
+// of its value.
+func (r *Request) WantsOnlyAbout() bool {
+	return r.Verb == MetaGet && r.flags&letterBit('v') == 0 && r.flags&(letterBit('f')|letterBit('s')) != 0
+}
+
 // AppendAskFlags appends a whole meta request that asks for the flags, too.
 func AppendAskFlags(dst, raw []byte) []byte {
 	line, behind := lineOf(raw)

@@ -64,6 +64,29 @@ func TestUnreachableServer(t *testing.T) {
 	}
 }
 
+// What took the writes of a server while it was away is cleaned when that is out and others are
+// the homes of its keys, if the table says that they may be.
+func TestWrittenAstray(t *testing.T) {
+	t.Parallel()
+	for _, astray := range []bool{true, false} {
+		g := newRig(t, 4, config{})
+		g.proxies[0].Set(refuse)
+		g.use(g.with(away))
+		a, _ := g.clients()
+		a.ask(set("k", "old"), "STORED\r\n")
+		out := g.with(away)
+		out.Picker, out.Astray = order{2, 1, 3}, astray
+		g.use(out)
+		a.ask(set("k", "new"), "STORED\r\n")
+		if n := g.at(1); astray {
+			n.none("k")
+		} else {
+			n.ask("get k\r\n", hit("k", "old")+"END\r\n")
+		}
+		a.ask("get k\r\n", hit("k", "new")+"END\r\n")
+	}
+}
+
 // The writes of a server that is away go to the next candidate, where what they leave
 // does not live long, and the server is known to have missed them.
 func TestServerAway(t *testing.T) {

@@ -201,9 +201,16 @@ func (q *request) tellLength(b []byte) []byte {
 	return b
 }
 
-// askFlags returns a meta get that tells a head from other items.
-func (q *request) askFlags(raw []byte) []byte {
+// askOfHead returns a meta get that tells a head from other items. The head of one that does
+// not ask for the value has to be asked for: that must not be overtaken by a write.
+func (q *request) askOfHead(r *memproto.Request, raw []byte) []byte {
 	w := q.w
+	if r.WantsOnlyAbout() {
+		q.step()
+	}
+	if !r.HidesFlags() {
+		return raw
+	}
 	q.stray().hidesFlags = true
 	if q.parts != 0 {
 		q.parts |= memproto.MetaFlags

@@ -25,7 +25,7 @@ func setOf(verb, key, flags, value, more string) string {
 	return fmt.Sprintf("%s %s %s 0 %d%s\r\n%s\r\n", verb, key, flags, len(value), more, value)
 }
 
-func found(key, flags, value string) string {
+func valueOf(key, flags, value string) string {
 	return fmt.Sprintf("VALUE %s %s %d\r\n%s\r\n", key, flags, len(value), value)
 }
 
@@ -45,14 +45,14 @@ func TestLargeValues(t *testing.T) {
 			c := dial(t, r.addr)
 			v, w := long(3500), long(2000)
 			flags := fmt.Sprint(memproto.HeadFlags)
-			all := found("k", "7", v) + "END\r\n"
+			all := valueOf("k", "7", v) + "END\r\n"
 			for _, a := range []struct{ request, reply string }{
 				{setOf("set", "k", "7", v, ""), "STORED\r\n"},
 				{"get k\r\n", all},
 				{"get k\r\nget k\r\nget k\r\n", all + all + all},
-				{"get none k small k\r\n", found("k", "7", v) + all},
+				{"get none k small k\r\n", valueOf("k", "7", v) + all},
 				{"gat 100 k\r\n", all},
-				{"gat 100 k k\r\n", found("k", "7", v) + all},
+				{"gat 100 k k\r\n", valueOf("k", "7", v) + all},
 				{"touch k 0\r\n", "TOUCHED\r\n"},
 				{"mg k v\r\n", "VA 3500\r\n" + v + "\r\n"},
 				{"mg k f v k t Oab s\r\n", "VA 3500 f7 kk t-1 Oab s3500\r\n" + v + "\r\n"},
@@ -67,27 +67,27 @@ func TestLargeValues(t *testing.T) {
 				{"incr k 1\r\n", "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"},
 				{setOf("append", "k", "0", "!", ""), "STORED\r\n"},
 				{setOf("prepend", "k", "0", "?", ""), "STORED\r\n"},
-				{"get k\r\n", found("k", "7", "?"+v+"!") + "END\r\n"},
+				{"get k\r\n", valueOf("k", "7", "?"+v+"!") + "END\r\n"},
 				{"mg k s\r\n", "HD s3502\r\n"},
 				{setOf("replace", "k", "8", w, ""), "STORED\r\n"},
-				{"get k\r\n", found("k", "8", w) + "END\r\n"},
+				{"get k\r\n", valueOf("k", "8", w) + "END\r\n"},
 				{setOf("set", "k", "9", "small", ""), "STORED\r\n"},
-				{"get k\r\nmg k v\r\n", found("k", "9", "small") + "END\r\nVA 5\r\nsmall\r\n"},
+				{"get k\r\nmg k v\r\n", valueOf("k", "9", "small") + "END\r\nVA 5\r\nsmall\r\n"},
 				{setOf("append", "k", "0", "er", ""), "STORED\r\n"},
 				{"mg k s v\r\n", "VA 7 s7\r\nsmaller\r\n"},
 				{fmt.Sprintf("ms k 2000 F5 T0 k Oq\r\n%s\r\n", w), "HD kk Oq\r\n"},
-				{"get k\r\n", found("k", "5", w) + "END\r\n"},
+				{"get k\r\n", valueOf("k", "5", w) + "END\r\n"},
 				{fmt.Sprintf("ms k 2000 MS\r\n%s\r\nms k 1 MA\r\n!\r\n", w), "HD\r\nHD\r\n"},
-				{"get k\r\n", found("k", "0", w+"!") + "END\r\n"},
+				{"get k\r\n", valueOf("k", "0", w+"!") + "END\r\n"},
 				{"delete k\r\nget k\r\n", "DELETED\r\nEND\r\n"},
 				{setOf("replace", "k", "1", w, ""), "NOT_STORED\r\n"},
 				{setOf("add", "k", "1", w, ""), "STORED\r\n"},
-				{setOf("set", "k", "1", v, " noreply") + "get k\r\n", found("k", "1", v) + "END\r\n"},
+				{setOf("set", "k", "1", v, " noreply") + "get k\r\n", valueOf("k", "1", v) + "END\r\n"},
 				// What has the flags of heads is no client's, nor are the keys of parts.
 				{setOf("set", "k", flags, "mine", ""), "STORED\r\n"},
-				{"get k\r\nget x k\r\n", found("k", flags, "mine") + "END\r\n" + found("k", flags, "mine") + "END\r\n"},
+				{"get k\r\nget x k\r\n", valueOf("k", flags, "mine") + "END\r\n" + valueOf("k", flags, "mine") + "END\r\n"},
 				{"mg k v f s\r\n", "VA 4 f" + flags + " s4\r\nmine\r\n"},
-				{"ms k 0 F" + flags + "\r\n\r\nget k\r\n", "HD\r\n" + found("k", flags, "") + "END\r\n"},
+				{"ms k 0 F" + flags + "\r\n\r\nget k\r\n", "HD\r\n" + valueOf("k", flags, "") + "END\r\n"},
 				{"ms n 1 MA N0 F" + flags + "\r\n1\r\n", "CLIENT_ERROR flags are those of values in parts\r\n"},
 				{setOf("set", memproto.PartPrefix+"x", "0", "1", ""), "CLIENT_ERROR key is one of parts of values\r\n"},
 				{"delete " + memproto.PartPrefix + "x\r\n", "CLIENT_ERROR key is one of parts of values\r\n"},
@@ -115,8 +115,8 @@ func TestLargeCas(t *testing.T) {
 	c.ask(setOf("set", "k", "1", v, ""), "STORED\r\n")
 	first := token()
 	c.ask(setOf("cas", "k", "2", w, first), "STORED\r\n")
-	c.ask(setOf("cas", "k", "3", v, first)+"get k\r\n", "EXISTS\r\n"+found("k", "2", w)+"END\r\n")
-	c.ask(setOf("cas", "k", "3", "small", token())+"get k\r\n", "STORED\r\n"+found("k", "3", "small")+"END\r\n")
+	c.ask(setOf("cas", "k", "3", v, first)+"get k\r\n", "EXISTS\r\n"+valueOf("k", "2", w)+"END\r\n")
+	c.ask(setOf("cas", "k", "3", "small", token())+"get k\r\n", "STORED\r\n"+valueOf("k", "3", "small")+"END\r\n")
 	c.ask(setOf("cas", "none", "3", v, first), "NOT_FOUND\r\n")
 }
 
@@ -198,7 +198,7 @@ func TestLifeOfParts(t *testing.T) {
 	}
 	c.ask(setOf("add", "k", "0", v, ""), "NOT_STORED\r\n")
 	for len(parts(t, direct)) != len(keys) { // those of the add go when it has been answered
-		c.ask("get k\r\n", found("k", "0", v)+"END\r\n")
+		c.ask("get k\r\n", valueOf("k", "0", v)+"END\r\n")
 	}
 }
 

@@ -56,7 +56,7 @@ type askedKey struct {
 	under    *route  // says more of it than its pool; else nil
 	part     *part   // nil if it is asked for by itself
 	more     bool    // a miss is not the last word
-	head     bool    // its value is in parts, and has to be asked for by itself
+	head     bool    // the block is that of a head, whose value has to be put together
 	token    uint64  // the key's epoch, if any server with a copy could be asked
 	from, to int     // the VALUE block in the part's values, or the gather's; empty on a miss
 }

@@ -11,7 +11,7 @@ import (
 
 // unfinished reports whether a key's value may be elsewhere.
 func (a *askedKey) unfinished() bool {
-	return a.from == a.to && (a.more || a.part != nil && a.part.failed != 0)
+	return a.head || a.from == a.to && (a.more || a.part != nil && a.part.failed != 0)
 }
 
 // incomplete reports whether any key of the window is unfinished.
@@ -61,8 +61,9 @@ func (g *gather) askOne(i int) {
 	}
 	switch {
 	case a.part == nil:
-	case a.head:
-		q.parts = partsOf(g.verb)
+	case a.head: // what was read counts: a write of the same client may be on its way
+		g.join(q, a)
+		return
 	case a.part.failed != 0 && kind != memproto.Changes:
 		if q.stray().avoid = a.part.node; !q.routeAround() {
 			q.finish(w.failureReply(g.verb, w.line, a.part.failed))
@@ -88,15 +89,16 @@ func (g *gather) kindOfKeys() memproto.Kind {
 	return memproto.Copyable
 }
 
-// partsOf returns what a get by a classic verb wants, 0 of one that must be asked by itself.
-func partsOf(v memproto.Verb) memproto.Parts {
-	switch v {
-	case memproto.Get:
-		return memproto.ClassicItem
-	case memproto.Gets:
-		return memproto.ClassicItem | memproto.ClassicCAS
+// join puts the value together whose head a key's block is.
+func (g *gather) join(q *request, a *askedKey) {
+	j := a.w.newJoin(q.key, false, append(bytes.Clone(g.block(a)), endLine...))
+	if g.touches() {
+		_, rest := memproto.NextWord(g.prefix)
+		exptime, _ := memproto.NextWord(rest)
+		j.exptime = bytes.Clone(exptime)
 	}
-	return 0
+	j.q = q
+	j.begin()
 }
 
 // missedAt asks for an item that one of the servers with copies has missed: the home, or a
@@ -134,9 +136,10 @@ var tooMuch = []byte("SERVER_ERROR too many large values at once\r\n")
 // answered takes the reply to one key.
 func (g *gather) answered(i int, b []byte) {
 	a := &g.asked[i]
-	a.part, a.more = nil, false
+	head := a.head
+	a.part, a.more, a.head, a.from, a.to = nil, false, false, 0, 0
 	switch {
-	case memproto.IsValue(b) && a.head && len(g.values)+len(b) > maxJoining && len(g.values) > 0:
+	case memproto.IsValue(b) && head && len(g.values)+len(b) > maxJoining && len(g.values) > 0:
 		g.fault = append(g.fault[:0], tooMuch...)
 	case memproto.IsValue(b):
 		a.from = len(g.values)

@@ -52,7 +52,7 @@ func (p *part) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
 func (p *part) missing() {
 	n := 0
 	for _, i := range p.asked {
-		if a := &p.gather.asked[i]; a.from == a.to && !a.head {
+		if a := &p.gather.asked[i]; a.from == a.to {
 			n++
 		}
 	}
@@ -67,10 +67,7 @@ func (p *part) value(b []byte) bool {
 		a := &p.gather.asked[p.asked[p.next]]
 		p.next++
 		if a.is(key) {
-			if p.w.large && memproto.TellsHead(b) {
-				a.head, a.more = true, true
-				return true
-			}
+			a.head = p.w.large && memproto.TellsHead(b)
 			a.from = len(p.values)
 			p.values = append(p.values, b...)
 			a.to = len(p.values)

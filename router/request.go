@@ -193,8 +193,8 @@ func (q *request) dispatch(r *memproto.Request) {
 	q.call.Repeatable = r.Repeatable()
 	q.repeatable = q.call.Repeatable
 	raw := r.Forward(w.scratch)
-	if q.w.large && r.HidesFlags() {
-		raw = q.askFlags(raw)
+	if q.w.large && r.Verb == memproto.MetaGet {
+		raw = q.askOfHead(r, raw)
 	}
 	if q.strayed {
 		q.submit(q.obey(raw))

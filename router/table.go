@@ -90,6 +90,10 @@ type Table struct {
 	// there as well. Servers whose Reads is ReadNext are not asked.
 	Before Placement
 	Until  time.Time
+	// Astray says that what took the writes of a server while that was away need not be the
+	// home of its keys when it is out. Then writes delete at the next candidates, too, for as
+	// long as something that was written there may live.
+	Astray bool
 	// After are the placements that writes delete in as well, mostly none: the one that will
 	// replace Picker within seconds, as other routers may already use it.
 	After []Placement

@@ -24,6 +24,7 @@ type worker struct {
 	nodes      []*node           // as in table
 	plain      bool              // placement alone says where keys go, but for those that spill
 	reach      int               // candidates to look at
+	lingering  bool              // what was written in place of some server may still be there
 	epochs     *epoch.Table      // the pool's
 	picks      []int             // of the key at hand
 	one        []int             // its home in another placement
@@ -137,11 +138,11 @@ func (w *worker) backendConfig(s Server, h *backend.Health) backend.Config {
 func (w *worker) simplify() {
 	t := w.table
 	w.reach = t.reachOf()
-	lingering := slices.ContainsFunc(w.nodes, w.lingers)
-	if lingering {
-		w.reach = min(max(w.reach, 3), len(t.Servers))
+	w.lingering = slices.ContainsFunc(w.nodes, w.lingers)
+	if w.lingering {
+		w.reach = min(max(w.reach, 2+max(1, t.Copies)), len(t.Servers))
 	}
-	w.plain = t.ill() == 0 && !lingering && len(t.After) == 0 && !w.handsOver() && t.Copies < 2 && t.Spill != SpillAny
+	w.plain = t.ill() == 0 && !w.lingering && len(t.After) == 0 && !w.handsOver() && t.Copies < 2 && t.Spill != SpillAny
 }
 
 // tellLag tells how busy the loop was.

@@ -116,7 +116,7 @@ func (w *worker) missed(n *node, hash uint64, key []byte) {
 func (q *request) cleanOthers(picks []int, rank int) {
 	w := q.w
 	copies := max(1, w.table.Copies)
-	if home := w.nodes[picks[rank]]; home.use.Moved || home.use.Reads != ReadHere || w.lingers(home) {
+	if home := w.nodes[picks[rank]]; home.use.Moved || home.use.Reads != ReadHere || w.lingers(home) || w.lingering && w.table.Astray {
 		for _, i := range picks[rank+1 : min(rank+2+copies, len(picks))] {
 			q.cleaning().addOther(w.nodes[i], false)
 		}

@@ -156,6 +156,7 @@ func (p *placer) addParts(t *table, s *membership.State, index map[string]int, u
 			return err
 		}
 		if next.Picker != nil {
+			t.Astray = true
 			t.Picker = takeover{t.Picker, next.Picker, max(1, t.Copies), next.Hash != nil}
 		}
 	}

@@ -104,7 +104,7 @@ func (p *placer) table(s *membership.State) (*table, error) {
 	if after.Picker != nil {
 		t.After = []router.Placement{after}
 	}
-	t.Until = s.Until
+	t.Until, t.Astray = s.Until, p.pool.Distribution != "rendezvous" && p.pool.Distribution != "ring"
 	if err := p.spread(t, placed); err != nil {
 		return nil, err
 	}
