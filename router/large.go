@@ -56,7 +56,7 @@ func (q *request) splits(raw []byte) bool {
 	switch {
 	case q.reserved():
 	case !ok && q.verb == memproto.MetaSet && memproto.UsesHeadFlags(raw):
-		q.finish(flagsReserved)
+		q.refuse(flagsReserved)
 	case ok && (len(store.Value) > q.w.p.cfg.SplitOver || store.Flags == memproto.HeadFlags):
 		q.split(&store, raw)
 	default:
@@ -70,8 +70,13 @@ func (q *request) reserved() bool {
 	if q.session == nil || !bytes.HasPrefix(q.key, []byte(memproto.PartPrefix)) {
 		return false
 	}
-	q.finish(keyReserved)
+	q.refuse(keyReserved)
 	return true
+}
+
+func (q *request) refuse(line []byte) {
+	q.w.front.stats.Refused[memproto.BadLine]++
+	q.finish(line)
 }
 
 // splitting is a write whose parts are being stored.
@@ -115,6 +120,7 @@ func (s *splitting) took(_ int, reply []byte, _ bool) {
 	if len(s.fail) == 0 && !bytes.HasPrefix(reply, []byte("STORED")) {
 		s.fail = append(s.fail, reply...)
 		if !memproto.IsFault(reply) {
+			s.q.w.stats.Failed++
 			s.fail = partsGone
 		}
 	}

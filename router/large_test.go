@@ -123,7 +123,7 @@ func TestLargeCas(t *testing.T) {
 // parts returns the keys of all parts on a server.
 func parts(t *testing.T, c *client) (keys []string) {
 	t.Helper()
-	c.send("lru_crawler metadump all\r\n")
+	c.send("lru_crawler metadump hash\r\n")
 	for _, line := range c.lines("END") {
 		if key, _, _ := strings.Cut(strings.TrimPrefix(line, "key="), " "); strings.HasPrefix(key, "cacherouter%3Apart%3A") {
 			keys = append(keys, strings.ReplaceAll(key, "%3A", ":"))

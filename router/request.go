@@ -261,23 +261,6 @@ func (q *request) send(raw []byte) {
 	q.node.Send(&q.call, lane, raw)
 }
 
-// forget deletes the key of a refused store at its home. The client sees nothing of it.
-func (s *session) forget(r *memproto.Request) {
-	line := make([]byte, 0, memproto.MaxKey+16)
-	if r.Base64 {
-		line = append(append(append(line, "md "...), r.Key...), " b\r\n"...)
-	} else {
-		line = append(append(append(line, "delete "...), r.Key...), "\r\n"...)
-	}
-	var del memproto.Request
-	if _, status := s.front.parser.Parse(line, &del); status != memproto.Complete {
-		return
-	}
-	q := s.push(&del)
-	q.hidden = true
-	q.dispatch(&del)
-}
-
 // Replied takes a server's reply.
 func (q *request) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
 	if q.flight != nil {
