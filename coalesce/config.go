@@ -30,6 +30,9 @@ type Config struct {
 	// MaxTries is how many flights may fail under a get before it fails as well, at most
 	// 255; 0 means 2.
 	MaxTries int
+	// Retry is asked, where a flight has failed that gets would make once more, whether they
+	// may; nil means always.
+	Retry func() bool
 }
 
 func (c *Config) validate() error {

@@ -212,13 +212,17 @@ func (t *Table[W]) Landed(f *Flight[W], c *Crew[W], now time.Duration) *Flight[W
 
 // Failed ends a flight without an answer. Gets that have time left, and have not yet
 // lost MaxTries flights, move to the flight that is returned, ahead of those that waited
-// for it; the caller sends it at once. Those in the crew get the error.
+// for it; the caller sends it at once. If none did Config.Retry says whether there is one.
+// Those in the crew get the error.
 //
 // A get that moves may be answered by a value that was written by a request its own
 // client sent after it, but only if that write was on the connection that failed.
 func (t *Table[W]) Failed(f *Flight[W], c *Crew[W], now time.Duration) *Flight[W] {
 	next := t.waiting(f)
 	alive := t.survivors(f, now)
+	if alive.n > 0 && next == nil && t.cfg.Retry != nil && !t.cfg.Retry() {
+		f.waiters.prepend(&alive) // who get the error then
+	}
 	if alive.n > 0 {
 		t.stats.Again += uint64(alive.n)
 		if next == nil {

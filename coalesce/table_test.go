@@ -201,6 +201,29 @@ func TestFailure(t *testing.T) {
 	}
 }
 
+// Gets fail with their flight if they may not try once more, unless others wait for the next.
+func TestFailureWithoutRetry(t *testing.T) {
+	asked := 0
+	d := newDesk(t, Config{Retry: func() bool { asked++; return false }})
+	f := d.ask("k", "a", Leader)
+	d.ask("k", "b", Follower)
+	d.Sent()
+	if d.fails(f, 0) != nil {
+		t.Error("there is a next flight")
+	}
+	d.carries(f, "a b")
+	f = d.ask("k", "c", Leader)
+	d.Sent()
+	d.ask("k", "d", Follower)
+	next := d.fails(f, 0)
+	d.carries(f, "")
+	d.fails(next, 2*second) // too late in any case
+	d.carries(next, "c d")
+	if asked != 1 || d.Stats().Again != 1 {
+		t.Errorf("asked %d times, %d tried again", asked, d.Stats().Again)
+	}
+}
+
 // Those whose flight failed go before those who came later.
 func TestFailureKeepsOrder(t *testing.T) {
 	d := newDesk(t, Config{})

@@ -23,3 +23,13 @@ func Counted(r *Router) reactor.Stats { return r.loops[0].Stats() }
 
 // Close closes what is open in the first loop of a router that is not run; ctx has ended.
 func Close(ctx context.Context, r *Router) error { return r.loops[0].Run(ctx) }
+
+// Guests returns how many addresses have quotas of their own.
+func Guests(r *Router) (n int) {
+	for _, of := range r.networks {
+		of.mu.Lock()
+		n += len(of.guests)
+		of.mu.Unlock()
+	}
+	return n
+}

@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -169,6 +170,24 @@ func TestQuotasOfNetworks(t *testing.T) {
 	if len(refused) != 2 || refused["127.0.0.0/8"] != 2 || refused["127.0.2.0/24"] != 2 {
 		t.Errorf("refused: %v", refused)
 	}
+}
+
+// An address is forgotten when it has no clients, and nothing of its quota is used.
+func TestAddressesAreForgotten(t *testing.T) {
+	cfg := config{}
+	cfg.Clients = []router.ClientQuota{{Network: netip.MustParsePrefix("127.0.0.0/8"), Quota: quota.Config{Rate: quota.MaxRate}, Each: true}}
+	r := start(t, cfg, addresses(t, 1)...)
+	stays := dialFrom(t, "127.0.0.200", r.addr)
+	for i := range 150 {
+		c := dialFrom(t, fmt.Sprint("127.0.0.", i+1), r.addr)
+		c.ask("get x\r\n", "END\r\n")
+		c.nc.Close()
+		r.until("it is gone", func(s router.Snapshot) bool { return s.Sessions == 1 })
+		if n := router.Guests(r.Router); n > 65 {
+			t.Fatalf("%d addresses are remembered", n)
+		}
+	}
+	stays.ask("get x\r\n", "END\r\n")
 }
 
 // What a client has under way is counted by its network until it is over.

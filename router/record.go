@@ -60,7 +60,8 @@ type Way uint8
 const (
 	// Home: the placement alone.
 	Home Way = iota
-	// Unasked: no server was asked, as the key had too many requests or none could be.
+	// Unasked: no server was asked, as the key had too many requests, or the servers too much
+	// to do, or none could be.
 	Unasked
 	// Several: it has several keys, or is for all servers.
 	Several

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"cacherouter/coalesce"
 	"cacherouter/memproto"
 	"cacherouter/quota"
 	"cacherouter/router"
@@ -129,6 +130,26 @@ func TestRetryBudget(t *testing.T) {
 				t.Errorf("%d of %d are served; %d were asked again, %d not", served, asked, s.Retried, s.Unretried)
 			}
 		})
+	}
+}
+
+// Gets that share flights do not fly once more beyond the budget either.
+func TestRetryBudgetOfFlights(t *testing.T) {
+	for _, budget := range []*quota.Retries{nil, {}} {
+		f := listen(t)
+		r := start(t, config{Pool: router.PoolConfig{Coalesce: &coalesce.Config{}, Retries: budget}}, f.addr())
+		s := f.accept()
+		c := dial(t, r.addr)
+		c.send("get a\r\n")
+		s.want("get a\r\n")
+		f.ln.Close()
+		s.nc.Close()
+		if got := c.line(); !strings.HasPrefix(got, "SERVER_ERROR backend ") {
+			t.Errorf("answered %q", got)
+		}
+		if got := r.total(); budget != nil && (got.Retried != 0 || got.Unretried != 2) || budget == nil && (got.Retried < 2 || got.Unretried != 0) {
+			t.Errorf("%d were asked again, %d not", got.Retried, got.Unretried)
+		}
 	}
 }
 

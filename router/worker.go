@@ -57,8 +57,10 @@ func newWorker(f *front, p *Pool) (*worker, error) {
 		w.budget = &quota.Budget{Retries: quota.Retries{Share: c.Share, Floor: c.Floor / float64(f.r.cfg.Loops)}}
 	}
 	if c := p.cfg.Coalesce; c != nil {
+		shared := *c
+		shared.Retry = w.retry
 		var err error
-		if w.flights, err = coalesce.New[*request](*c); err != nil {
+		if w.flights, err = coalesce.New[*request](shared); err != nil {
 			return nil, err
 		}
 	}
