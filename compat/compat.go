@@ -15,7 +15,7 @@ import (
 type Server struct {
 	Name   string // the name given beside the address; empty when there is none. Only twemproxy has names.
 	Addr   string // host:port, or unix:/path
-	Weight int    // 1 to 65535
+	Weight int    // 1 to 65535; of mcrouter-weighted-ch3 10000 is mcrouter's 1.0, and the most
 }
 
 // Config says which program to follow and what its configuration says.
@@ -79,6 +79,7 @@ var programs = map[string]func(Config) (*Placement, error){
 	"mcproxy-ring":                 newMcproxyRing,
 	"mcrouter-ch3":                 newMcrouter,
 	"mcrouter-crc32":               newMcrouterCRC,
+	"mcrouter-weighted-ch3":        newMcrouterWeighted,
 	"modulo":                       newModulo,
 	"nginx-consistent":             newNginx,
 	"twemproxy-ketama":             newTwemproxyKetama,

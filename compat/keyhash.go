@@ -125,7 +125,9 @@ func (p *Placement) setHash(c Config) error {
 		}
 		p.hashed = c.Hash
 	}
-	p.hash = keyHashes[p.hashed]
+	if p.hash == nil { // else the hash knows more than its name
+		p.hash = keyHashes[p.hashed]
+	}
 	if err := p.setSeed(c, program); err != nil {
 		return err
 	}
@@ -161,6 +163,7 @@ func libmemcachedHash(name string) (func([]byte) uint64, error) {
 func (p *Placement) setSeed(c Config, program string) (err error) {
 	switch {
 	case c.Seed == "":
+	case p.hashed == "ch3-weighted":
 	case program == "mcrouter":
 		p.hash, err = salted(p.hashed, c.Seed)
 	case program != "mcproxy":

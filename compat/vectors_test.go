@@ -46,6 +46,9 @@ func serversOf(name string) []Server {
 	if strings.Contains(name, "_w1-2-3-10") {
 		weights = []int{1, 2, 3, 10}
 	}
+	if strings.Contains(name, "fractions") {
+		weights = []int{2500, 10000, 5000, 9000}
+	}
 	if strings.Contains(name, "25servers") {
 		weights = slices.Repeat([]int{1}, 25)
 	}

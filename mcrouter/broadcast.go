@@ -36,7 +36,7 @@ func (p *planner) replicated(h handle, depth int) (o outcome, ok bool, err error
 		return o, false, err
 	}
 	pool := *of[0]
-	pool.Servers, pool.Copies, pool.Distribution, pool.Seed, pool.use = nil, 0, "rendezvous", "", use{}
+	pool.Servers, pool.Weights, pool.Copies, pool.Distribution, pool.Seed, pool.use = nil, nil, 0, "rendezvous", "", use{}
 	for _, other := range of {
 		for _, s := range other.Servers {
 			if !slices.Contains(pool.Servers, s) {

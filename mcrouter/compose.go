@@ -8,7 +8,7 @@ import (
 
 // key is what makes a pool different from others.
 func (p *Pool) key() string {
-	return fmt.Sprintf("%q %q %s %q %v %v %v %p %p %d %v", p.Of, p.Servers, p.Distribution, p.Seed, p.Timeout, p.ConnectTimeout, p.TLS, p.Failover, p.WarmUp, p.Copies, p.keeps)
+	return fmt.Sprintf("%q %q %v %s %q %v %v %v %p %p %d %v", p.Of, p.Servers, p.Weights, p.Distribution, p.Seed, p.Timeout, p.ConnectTimeout, p.TLS, p.Failover, p.WarmUp, p.Copies, p.keeps)
 }
 
 // plain is the pool without what it is composed with.
@@ -88,6 +88,7 @@ func (p *planner) failover(h handle, depth int) (outcome, error) {
 func (p *planner) inOrder(h handle, o outcome) outcome {
 	first, rest := *o.pool, *o.pool
 	first.use, rest.use = use{}, use{}
+	first.Weights, rest.Weights = nil, nil
 	first.Servers, rest.Servers = first.Servers[:1], rest.Servers[1:]
 	o.pool = p.composed(h.at, p.intern(&first), p.intern(&rest), false)
 	p.note(h.at, "the first server of pool %s has all keys; while it is away the others share them", first.Of)

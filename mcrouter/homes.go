@@ -186,7 +186,7 @@ func (c *Config) place(u use, key string) (string, error) {
 		c.placements[name] = p
 	}
 	if p == nil {
-		return "", fmt.Errorf("%w: hash function %s of pool %s", ErrOpen, u.hash.kind, u.pool.name)
+		return "", fmt.Errorf("%w: hash function %s%s of pool %s", ErrOpen, u.hash.kind, u.hash.odd(), u.pool.name)
 	}
 	i := p.Pick(nil, p.Hash([]byte(key)), 1)[0]
 	return u.pool.servers[i].address, nil

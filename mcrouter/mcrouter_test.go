@@ -31,7 +31,11 @@ func read(t testing.TB, route string) *Config {
 // lines are the pools and routes of a plan, one a line, and the notes.
 func lines(p *Plan) (out, notes []string) {
 	for _, pool := range p.Pools {
-		s := fmt.Sprintf("%s %s %s", pool.Of, pool.Distribution, strings.Join(pool.Servers, ","))
+		servers := slices.Clone(pool.Servers)
+		for i, w := range pool.Weights {
+			servers[i] += fmt.Sprint("@", w)
+		}
+		s := fmt.Sprintf("%s %s %s", pool.Of, pool.Distribution, strings.Join(servers, ","))
 		if pool.Failover != nil {
 			s += " failover " + pool.Failover.Of
 		}
@@ -97,6 +101,9 @@ func TestPlan(t *testing.T) {
 	f(`"PoolRoute|a"`, a+`; "" -> a`)
 	f(`{"type": "PoolRoute", "pool": "a", "hash": {"hash_func": "Crc32", "salt": "x"}}`, `a mcrouter-crc32 h:1,h:2; "" -> a`)
 	f(`{"type": "PoolRoute", "pool": {"name": "c", "inherit": "a", "qos": {"class": 1}}}`, `c mcrouter-ch3 h:1,h:2; "" -> c`, "route.pool.qos: has no counterpart: packets")
+	f(`{"type": "PoolRoute", "pool": {"name": "c", "inherit": "a", "weights": [0.5, 1]}}`, `c mcrouter-weighted-ch3 h:1@5000,h:2@10000; "" -> c`)
+	f(`{"type": "PoolRoute", "pool": {"name": "c", "inherit": "a", "weights": [1, 1.0]}}`, `c mcrouter-ch3 h:1,h:2; "" -> c`)
+	f(`{"type": "PoolRoute", "pool": {"name": "c", "inherit": "a", "weights": [0, 1]}}`, `c  h:1,h:2; "" -> c`, "WeightedCh3 with a weight of 0")
 	f(`{"type": "PoolRoute", "pool": "a", "hash": "Rendezvous"}`, `a  h:1,h:2; "" -> a`, "hash function Rendezvous has no counterpart")
 	f(`{"type": "HashRoute", "children": "Pool|a", "hash_func": "Crc32"}`, `a mcrouter-crc32 h:1,h:2; "" -> a`)
 	f(`{"type": "HashRoute", "children": ["PoolRoute|a", "PoolRoute|b"]}`, a+`; "" -> a`, "HashRoute has no counterpart: requests go to pool a")

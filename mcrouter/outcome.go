@@ -98,13 +98,14 @@ func (p *planner) pooled(h handle, depth int) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	pool.use, pool.Distribution, pool.Seed = u, distributions[u.hash.kind], u.hash.salt
+	pool.use, pool.Seed = u, u.hash.salt
+	pool.Distribution, pool.Weights = u.hash.distribution()
 	switch {
 	case len(u.pool.servers) == 1: // whatever the hash
-		pool.Distribution, pool.Seed = distributions["Ch3"], ""
+		pool.Distribution, pool.Seed, pool.Weights = distributions["Ch3"], "", nil
 	case pool.Distribution == "":
 		pool.Seed = ""
-		p.note(h.at, "hash function %s has no counterpart: keys of pool %s move", u.hash.kind, u.pool.name)
+		p.note(h.at, "hash function %s%s has no counterpart: keys of pool %s move", u.hash.kind, u.hash.odd(), u.pool.name)
 	}
 	o := outcome{pool: p.intern(pool)}
 	return o, p.addShadows(h, &o, depth)

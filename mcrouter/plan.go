@@ -30,6 +30,7 @@ type Note struct {
 type Pool struct {
 	Of             string // the name of mcrouter's
 	Servers        []string
+	Weights        []int  // of the servers; nil if each is 1
 	Distribution   string // empty if there is none that places keys so: then another one may be taken, and keys move
 	Seed           string
 	Timeout        time.Duration // 0 means that nothing is said of it, as with the next

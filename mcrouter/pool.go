@@ -1,7 +1,7 @@
 package mcrouter
 
 import (
-	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -257,20 +257,46 @@ func (p *pool) readHash(v *value) (h hash, err error) {
 }
 
 // distributions are ours for mcrouter's hash functions.
-var distributions = map[string]string{"Ch3": "mcrouter-ch3", "Crc32": "mcrouter-crc32"}
+var distributions = map[string]string{"Ch3": "mcrouter-ch3", "Crc32": "mcrouter-crc32", "WeightedCh3": "mcrouter-weighted-ch3"}
+
+// wholeWeight is what mcrouter's weight 1 is with us.
+const wholeWeight = 10000
+
+// distribution returns the name of ours for the hash, and the weights of the servers if they differ; empty if there is none that places keys so.
+func (h *hash) distribution() (name string, weights []int) {
+	for _, w := range h.weights {
+		whole := math.Round(w * wholeWeight)
+		if whole < 1 || whole/wholeWeight != w {
+			return "", nil
+		}
+		weights = append(weights, int(whole))
+	}
+	return distributions[h.kind], weights
+}
+
+// odd says what of the hash it is that there is no distribution for, if its name does not.
+func (h *hash) odd() string {
+	if distributions[h.kind] == "" {
+		return ""
+	}
+	return " with a weight of 0, or one of more than four digits,"
+}
 
 // placement returns where keys are on the pool's servers; nil if that is not known of its hash function.
 func (u *use) placement() (*compat.Placement, error) {
-	name := distributions[u.hash.kind]
+	name, weights := u.hash.distribution()
 	if len(u.pool.servers) == 1 {
-		name = cmp.Or(name, "mcrouter-ch3")
+		name, weights = distributions["Ch3"], nil
 	}
 	if name == "" {
 		return nil, nil
 	}
 	config := compat.Config{Distribution: name, Seed: u.hash.salt}
-	for _, s := range u.pool.servers {
+	for i, s := range u.pool.servers {
 		config.Servers = append(config.Servers, compat.Server{Addr: s.address, Weight: 1})
+		if weights != nil {
+			config.Servers[i].Weight = weights[i]
+		}
 	}
 	return compat.New(config)
 }

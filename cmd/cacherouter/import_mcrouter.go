@@ -83,7 +83,10 @@ func (p *mcrouterPrinter) pool(pool *mcrouter.Pool) {
 	say(pool.WarmUp != nil, "warm_up: %q", p.names[pool.WarmUp])
 	say(pool.Copies > 0, "copies: {number: %d}", pool.Copies)
 	p.line("    servers: # their order is part of the placement")
-	for _, s := range pool.Servers {
+	for i, s := range pool.Servers {
+		if pool.Weights != nil {
+			s += fmt.Sprint("@", pool.Weights[i])
+		}
 		p.line("      - %q", s)
 	}
 }

@@ -2,7 +2,7 @@
 """Records where real programs place the 1,000 keys: nutcracker, libmemcached (by pylibmc), nginx, memcached's proxy, and mcrouter's hash function.
 
     apt-get install memcached nutcracker python3-pylibmc nginx
-    ./record.py [--mcrouter SOURCES] [--memcached-proxy FILE] [NAME...]        # all recordings, or those named, into the folder above
+    ./record.py [--mcrouter SOURCES [--folly SOURCES]] [--memcached-proxy FILE] [NAME...]        # all recordings, or those named, into the folder above
 
 Every key is stored once through the program and then looked for on every server; a key found on none or on two ends the run.
 For nginx the address it would pass the request to is taken. The recording's name says what was configured; ../README.md explains the parts.
@@ -15,6 +15,7 @@ DATA = os.path.dirname(HERE)
 KEYS = [row[0] for row in csv.reader(open(os.path.join(DATA, "twemproxy_ketama_fnv1a_64.csv"), encoding="utf-8"))][1:]
 PROXY_PORT = 31400
 NAMES = ["zz", "b", "aaa", "c"]
+FRACTIONS = [0.25, 1.0, 0.5, 0.9]
 
 
 def servers_of(name):
@@ -166,8 +167,10 @@ def nginx_upstream(listen, key):
 
 
 def mcrouter(name, servers, value):
-    """Calls mcrouter's own furc_hash or crc32_hash, compiled from its mcrouter/lib/fbi/hash.c. A salt stands behind the key."""
-    if not MCROUTER:
+    """Calls mcrouter's own furc_hash or crc32_hash, compiled from its mcrouter/lib/fbi/hash.c. A salt stands behind the key.
+    WeightedCh3 is those and folly's SpookyHashV2, put together as in mcrouter/lib/WeightedCh3HashFunc.cpp."""
+    weighted = "weighted" in name
+    if not MCROUTER or weighted and not FOLLY:
         return None
     with tempfile.TemporaryDirectory() as d:
         lib = os.path.join(d, "hash.so")
@@ -175,9 +178,38 @@ def mcrouter(name, servers, value):
         furc, crc = ctypes.CDLL(lib).furc_hash, ctypes.CDLL(lib).crc32_hash
         furc.restype = crc.restype = ctypes.c_uint32
         keys = [k.encode() + (b"foo" if "salt_foo" in name else b"") for k in KEYS]
+        if weighted:
+            spooky = spooky_hash(d)
+
+            def place(key):
+                salted = key
+                for retry in range(32):
+                    i = furc(salted, ctypes.c_size_t(len(salted)), ctypes.c_uint32(len(servers)))
+                    if spooky(salted, len(salted)) < int(FRACTIONS[i] * 0xffffffff):
+                        break
+                    salted = key + str(retry)[::-1].encode()
+                return i
+            return [place(k) for k in keys]
         if "crc32" in name:
             return [(crc(k, ctypes.c_size_t(len(k))) & 0x7fffffff) % len(servers) for k in keys]
         return [furc(k, ctypes.c_size_t(len(k)), ctypes.c_uint32(len(servers))) for k in keys]
+
+
+def spooky_hash(folder):
+    """Compiles folly's SpookyHashV2, with nothing of folly around it."""
+    source, lib = os.path.join(folder, "spooky.cpp"), os.path.join(folder, "spooky.so")
+    os.makedirs(os.path.join(folder, "folly", "lang"))
+    for header in "Portability.h", "CPortability.h", "lang/CString.h":
+        with open(os.path.join(folder, "folly", header), "w") as f:
+            f.write("#ifndef STUB\n#define STUB\n#include <cassert>\n#include <cstring>\nstatic constexpr bool kHasUnalignedAccess = true;\n#endif\n"
+                    "#define FOLLY_ALWAYS_INLINE inline\n#define FOLLY_BUILTIN_MEMCPY memcpy\n")
+    with open(source, "w") as f:
+        f.write('#include "%s/folly/hash/SpookyHashV2.cpp"\n' % FOLLY)
+        f.write('extern "C" unsigned spooky(const char *key, unsigned long n) { return folly::hash::SpookyHashV2::Hash32(key, n, 0xface2014); }\n')
+    subprocess.run(["g++", "-O2", "-shared", "-fPIC", "-I", folder, "-I", FOLLY, "-o", lib, source], check=True)
+    hashing = ctypes.CDLL(lib).spooky
+    hashing.restype, hashing.argtypes = ctypes.c_uint32, [ctypes.c_char_p, ctypes.c_ulong]
+    return hashing
 
 
 def mcproxy(name, servers, value):
@@ -230,6 +262,7 @@ libmemcached_ketama_unweighted_fnv1_32 libmemcached_ketama_unweighted_fnv1a_32 l
 libmemcached_ketama_spy_md5_w1-2-3-10 libmemcached_ketama_weighted_unix libmemcached_ketama_unweighted_unix libmemcached_consistent_md5_w1-2-3-10 libmemcached_modula_md5 libmemcached_modula_fnv1a_64_w1-2-3-10
 nginx_hash_consistent_w1-2-3-10 nginx_hash_consistent_port11211 nginx_hash_consistent_25servers
 mcrouter_ch3 mcrouter_ch3_25servers mcrouter_ch3_salt_foo mcrouter_crc32 mcrouter_crc32_25servers
+mcrouter_weighted-ch3_fractions mcrouter_weighted-ch3_fractions_salt_foo
 mcproxy_jump_xxh3_seed_foo mcproxy_jump_xxh3_25servers mcproxy_ring_evcache_md5 mcproxy_ring_evcache_xxh3 mcproxy_ring_ketama_md5_port11211
 mcproxy_ring_default_xxh3_seed_foo mcproxy_ring_ketama_md5_25servers
 """.split()
@@ -253,11 +286,13 @@ def record(name):
     print("recorded", name, [homes.count(i) for i in range(len(servers))], flush=True)
 
 
-MCROUTER = PROXY = None
+MCROUTER = FOLLY = PROXY = None
 names = sys.argv[1:]
 while names and names[0].startswith("--"):
     if names[0] == "--mcrouter":
         MCROUTER = names[1]
+    elif names[0] == "--folly":
+        FOLLY = names[1]
     elif names[0] == "--memcached-proxy":
         PROXY = names[1]
     else:

@@ -1,0 +1,122 @@
+package compat
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// spooky32 is the 32-bit form of SpookyHash V2 (Bob Jenkins, 2012) of a key, with one seed for both halves.
+func spooky32(key []byte, seed uint64) uint32 {
+	if len(key) < 192 {
+		return spookyShort(key, seed)
+	}
+	return spookyLong(key, seed)
+}
+
+const spookyConst = 0xdeadbeefdeadbeef
+
+// spookyShort is its way with short keys.
+func spookyShort(key []byte, seed uint64) uint32 {
+	length := uint64(len(key))
+	a, b, c, d := seed, seed, uint64(spookyConst), uint64(spookyConst)
+	mix := func() {
+		for i := 0; i < len(shortMix); i += 4 {
+			c = bits.RotateLeft64(c, shortMix[i]) + d
+			a ^= c
+			d = bits.RotateLeft64(d, shortMix[i+1]) + a
+			b ^= d
+			a = bits.RotateLeft64(a, shortMix[i+2]) + b
+			c ^= a
+			b = bits.RotateLeft64(b, shortMix[i+3]) + c
+			d ^= b
+		}
+	}
+	for ; len(key) >= 32; key = key[32:] {
+		c += binary.LittleEndian.Uint64(key)
+		d += binary.LittleEndian.Uint64(key[8:])
+		mix()
+		a += binary.LittleEndian.Uint64(key[16:])
+		b += binary.LittleEndian.Uint64(key[24:])
+	}
+	if len(key) >= 16 {
+		c += binary.LittleEndian.Uint64(key)
+		d += binary.LittleEndian.Uint64(key[8:])
+		mix()
+		key = key[16:]
+	}
+	d += length << 56
+	if len(key) == 0 {
+		c += spookyConst
+		d += spookyConst
+	}
+	for i, x := range key {
+		if i < 8 {
+			c += uint64(x) << (8 * i)
+		} else {
+			d += uint64(x) << (8 * (i - 8))
+		}
+	}
+	for i := 0; i < len(shortEnd); i++ {
+		switch i % 4 {
+		case 0:
+			d ^= c
+			c = bits.RotateLeft64(c, shortEnd[i])
+			d += c
+		case 1:
+			a ^= d
+			d = bits.RotateLeft64(d, shortEnd[i])
+			a += d
+		case 2:
+			b ^= a
+			a = bits.RotateLeft64(a, shortEnd[i])
+			b += a
+		case 3:
+			c ^= b
+			b = bits.RotateLeft64(b, shortEnd[i])
+			c += b
+		}
+	}
+	return uint32(a)
+}
+
+// The rotations of the hash's steps.
+var (
+	shortMix = [...]int{50, 52, 30, 41, 54, 48, 38, 37, 62, 34, 5, 36}
+	shortEnd = [...]int{15, 52, 26, 51, 28, 9, 47, 54, 32, 25, 63}
+	longMix  = [...]int{11, 32, 43, 31, 17, 28, 39, 57, 55, 54, 22, 46}
+	longEnd  = [...]int{44, 15, 34, 21, 38, 33, 10, 13, 38, 53, 42, 54}
+)
+
+// spookyLong is its way with keys of 192 bytes and more.
+func spookyLong(key []byte, seed uint64) uint32 {
+	const words, block = 12, 96
+	var h [words]uint64
+	for i := range h {
+		h[i] = seed
+		if i%3 == 2 {
+			h[i] = spookyConst
+		}
+	}
+	for ; len(key) >= block; key = key[block:] {
+		for i := range words {
+			h[i] += binary.LittleEndian.Uint64(key[8*i:])
+			h[(i+2)%words] ^= h[(i+10)%words]
+			h[(i+11)%words] ^= h[i]
+			h[i] = bits.RotateLeft64(h[i], longMix[i])
+			h[(i+11)%words] += h[(i+1)%words]
+		}
+	}
+	var last [block]byte
+	last[block-1] = byte(copy(last[:], key))
+	for i := range h {
+		h[i] += binary.LittleEndian.Uint64(last[8*i:])
+	}
+	for range 3 {
+		for i := range words {
+			h[(i+11)%words] += h[(i+1)%words]
+			h[(i+2)%words] ^= h[(i+11)%words]
+			h[(i+1)%words] = bits.RotateLeft64(h[(i+1)%words], longEnd[i])
+		}
+	}
+	return uint32(h[0])
+}
