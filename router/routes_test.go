@@ -22,9 +22,9 @@ var byLetter = []router.Route{{Prefix: "a:", Pool: "a"}, {Prefix: "b:", Pool: "b
 func startPools(t testing.TB, cfg config, args ...string) *pools {
 	t.Helper()
 	p := &pools{a: memcachedtest.StartN(t, 2, args...), b: memcachedtest.StartN(t, 2, args...)}
-	for name, servers := range map[string][]*memcachedtest.Server{"a": p.a, "b": p.b} {
+	for i, servers := range [][]*memcachedtest.Server{p.a, p.b} {
 		pool := cfg.Pool
-		pool.Name, pool.Table, pool.Timeout = name, table(servers[0].Addr(), servers[1].Addr()), patience
+		pool.Name, pool.Table, pool.Timeout = string("ab"[i]), table(servers[0].Addr(), servers[1].Addr()), patience
 		cfg.Pools = append(cfg.Pools, pool)
 	}
 	if cfg.Routes == nil {
