@@ -157,6 +157,7 @@ func TestReloadThatMovesTooMuch(t *testing.T) {
 // TestReloadByFile: a file that is watched is taken over when it has changed; one that is half
 // written, or that is gone, leaves the configuration before in force, and says so once.
 func TestReloadByFile(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	servers := memcachedtest.StartN(t, 3, memcachedtest.Steady...)
 	file := filepath.Join(t.TempDir(), "router.yml")
 	text := twoPools(servers[:1], servers[1:2]) + "reload: {watch: true, max_moved: 1}\n"
@@ -180,5 +181,71 @@ func TestReloadByFile(t *testing.T) {
 	})
 	if n := strings.Count(r.log.String(), `msg="reload refused"`); n != 1 {
 		t.Errorf("a file that was refused once is refused %d times", n)
+	}
+}
+
+// TestReloadOfPoolsInAFleet: routers that get a pool more, one after the other, agree about it, and
+// about the others as before when it is gone again. Its servers stand in a file of their own.
+func TestReloadOfPoolsInAFleet(t *testing.T) {
+	t.Parallel() // it waits more than it works
+	servers := memcachedtest.StartN(t, 5, memcachedtest.Steady...)
+	list := filepath.Join(t.TempDir(), "servers")
+	rewrite(t, list, strings.Join(named(servers[3:]), "\n")+"\n")
+	gossip := memcachedtest.Reserve(t)
+	text := twoPools(servers[:2], servers[2:3]) + "reload: {max_moved: 1}\n" + quick
+	config := func(i int, c string) string {
+		s := text + fmt.Sprintf("gossip: {bind: %q, join: [%q]}\n", []string{gossip, "127.0.0.1:0"}[i], gossip)
+		if c != "" {
+			s = strings.Replace(s, "routes:\n", fmt.Sprintf("  c: {file: %q%s}\nroutes:\n  - {prefix: \"c:\", pool: c}\n", list, c), 1)
+		}
+		return s
+	}
+	var files []string
+	var routers []*router
+	for i := range 2 {
+		files = append(files, filepath.Join(t.TempDir(), "router.yml"))
+		rewrite(t, files[i], config(i, ""))
+		routers = append(routers, startServe(t, raceBinary, "--listen", "127.0.0.1:0", "--name", fmt.Sprint("r", i), "--config", files[i]))
+	}
+	voting := func(pool string, want int) {
+		t.Helper()
+		for _, r := range routers {
+			waitFor(t, "the routers to vote on pool "+pool, func() error {
+				_, text, err := r.http("/metrics")
+				if line := fmt.Sprintf("cacherouter_routers_voting{pool=%q} %d\n", pool, want); !strings.Contains(text, line) {
+					return fmt.Errorf("no %s, %w", line, err)
+				}
+				return nil
+			})
+		}
+	}
+	reloadAll := func(c string) {
+		t.Helper()
+		for i, r := range routers {
+			rewrite(t, files[i], config(i, c))
+			if status, body := r.reloaded(t, ""); status != 200 {
+				t.Fatalf("status %d: %s", status, body)
+			}
+		}
+	}
+	voting("a", 2)
+	one, two := connect(t, routers[0].addr), connect(t, routers[1].addr)
+	reloadAll(", timeout: 2s")
+	voting("c", 2)
+	one.mustSet(t, "c:k", "v")
+	two.mustGet(t, "c:k", "v")
+	reloadAll(", timeout: 3s") // for which it begins anew, with the same membership
+	two.mustGet(t, "c:k", "v")
+	reloadAll("")
+	voting("a", 2)
+	if _, text, _ := routers[0].http("/metrics"); strings.Contains(text, `pool="c"`) {
+		t.Error("a pool that is gone is still shown")
+	}
+	reloadAll(", timeout: 2s")
+	voting("c", 2)
+	// What its membership begins with does not change under it.
+	rewrite(t, files[0], config(0, ", resolver: \"127.0.0.1:53\""))
+	if status, body := routers[0].reloaded(t, ""); status != 422 || !strings.Contains(body, "takes an upgrade") {
+		t.Errorf("status %d, %s", status, body)
 	}
 }

@@ -59,8 +59,10 @@ func (c *config) find(name string) *poolConfig {
 // poolChanges says how a pool differs from what it was; either may be nil.
 func poolChanges(before, after *poolConfig) (all []string) {
 	switch {
+	case before == nil && after.dynamic() != "":
+		return []string{"added, its servers are found by " + after.dynamic()}
 	case before == nil:
-		return []string{fmt.Sprintf("added, with %d servers", len(after.Servers))}
+		return []string{fmt.Sprintf("added, its servers are %s", serverList(after.Servers))}
 	case after == nil:
 		return []string{"removed"}
 	}
@@ -71,6 +73,15 @@ func poolChanges(before, after *poolConfig) (all []string) {
 		}
 	}
 	return all
+}
+
+// serverList lists servers for people.
+func serverList(servers []serverConfig) string {
+	var all []string
+	for _, s := range servers {
+		all = append(all, s.String())
+	}
+	return strings.Join(all, " ")
 }
 
 // serverChanges says how a list of servers differs from what it was.

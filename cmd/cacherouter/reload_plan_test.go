@@ -51,11 +51,11 @@ func TestChangesOfConfigurations(t *testing.T) {
 	f(two, strings.Replace(two, "pool: b}]", "pool: b}, {prefix: 'b:c:', pool: a}]", 1), `route for "b:c:": added: pool a 1.0`)
 	f(two, strings.Replace(two, "{pool: a}", "{pool: a, split: {pool: b, percent: 25}}", 1),
 		"route for all other keys: split.pool b, was none, split.percent 25, was 0 0.2")
-	f(two, one, "pool a: removed 0.0", "pool b: removed 0.0", "pool default: added, with 2 servers 0.0",
+	f(two, one, "pool a: removed 0.0", "pool b: removed 0.0", "pool default: added, its servers are h:1 h:2 0.0",
 		`route for all other keys: removed, was pool a 0.5`, `route for "b:": removed, was pool b 0.5`)
 	// The same servers under another name are where the keys are.
 	f(two, "pools: {a: {servers: [h:1]}, b: {servers: [h:2]}, c: {servers: [x=h:2]}}\nroutes: [{pool: a}, {prefix: 'b:', pool: c}]\n",
-		"pool c: added, with 1 servers 0.0", `route for "b:": pool c, was b 0.0`)
+		"pool c: added, its servers are x=h:2 0.0", `route for "b:": pool c, was b 0.0`)
 	f("listen: [{address: 'h:9', routes: [{pool: a}]}]\npools: {a: {servers: [h:1]}}\nroutes: [{pool: a}]\n",
 		"listen: [{address: 'h:9', routes: [{pool: a, read_only: true}]}]\npools: {a: {servers: [h:1]}}\nroutes: [{pool: a}]\n",
 		"listen h:9: route for all other keys: read_only true, was false 0.0")
