@@ -8,7 +8,7 @@ import (
 
 // key is what makes a pool different from others.
 func (p *Pool) key() string {
-	return fmt.Sprintf("%q %q %v %s %q %v %v %v %p %p %d %v", p.Of, p.Servers, p.Weights, p.Distribution, p.Seed, p.Timeout, p.ConnectTimeout, p.TLS, p.Failover, p.WarmUp, p.Copies, p.keeps)
+	return fmt.Sprintf("%q %q %v %s %q %v %v %v %p %p %d %d %v", p.Of, p.Servers, p.Weights, p.Distribution, p.Seed, p.Timeout, p.ConnectTimeout, p.TLS, p.Failover, p.WarmUp, p.SplitOver, p.Copies, p.keeps)
 }
 
 // plain is the pool without what it is composed with.

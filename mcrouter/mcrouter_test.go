@@ -45,6 +45,9 @@ func lines(p *Plan) (out, notes []string) {
 		if pool.Copies > 0 {
 			s += fmt.Sprintf(" copies %d", pool.Copies)
 		}
+		if pool.SplitOver > 0 {
+			s += fmt.Sprint(" split_over ", pool.SplitOver)
+		}
 		out = append(out, s)
 	}
 	for _, r := range p.Routes {
@@ -136,6 +139,8 @@ func TestPlan(t *testing.T) {
 	f(`{"type": "ModifyKeyRoute", "target": "PoolRoute|a", "ensure_key_prefix": "v:"}`, a+`; "v:" -> a; "" -> a add v:`)
 	f(`{"type": "PrefixSelectorRoute", "policies": {"x:": {"type": "ModifyKeyRoute", "target": "PoolRoute|a", "ensure_key_prefix": "y:", "replace_key_prefix": "x:"}}}`,
 		a+`; "x:" -> a strip add y:`)
+	f(`{"type": "BigValueRoute", "target": "PoolRoute|a", "split_threshold": 1000000, "batch_size": 10}`, a+` split_over 1000000; "" -> a`, "is not found", "batch_size")
+	f(`{"type": "BigValueRoute", "target": "PoolRoute|a", "split_threshold": 0, "batch_size": 10}`, a+`; "" -> a`, "values are not stored in parts", "batch_size")
 	f(`{"type": "RateLimitRoute", "target": "PoolRoute|a", "rates": {"gets_rate": 1}}`, a+`; "" -> a`, "RateLimitRoute has no counterpart", "rates: has no counterpart")
 	f(`{"type": "HostIdRoute", "children": ["NullRoute", "PoolRoute|a"]}`, a+`; "" -> a`, "HostIdRoute has no counterpart: requests go to pool a")
 	f(`{"type": "L1L2SizeSplitRoute", "l1": "PoolRoute|a", "l2": "PoolRoute|b", "threshold": 9}`, a+`; "" -> a`, "requests go where its l1 sends them", "l2: has no counterpart", "threshold")

@@ -54,6 +54,12 @@ func (p *planner) outcome(h handle, depth int) (outcome, error) {
 			return o, err
 		}
 		return p.bounded(h, o)
+	case "BigValueRoute":
+		o, err := beneath(take("target"))
+		if err != nil {
+			return o, err
+		}
+		return p.inParts(h, o)
 	case "AllSyncRoute", "AllAsyncRoute", "AllInitialRoute", "AllFastestRoute", "AllMajorityRoute":
 		return p.broadcast(h, depth)
 	case "RandomRoute", "LatestRoute", "HostIdRoute", "LoadBalancerRoute", "OriginalClientHashRoute":
@@ -228,6 +234,28 @@ func (p *planner) bounded(h handle, o outcome) (outcome, error) {
 	}
 	return o, nil
 }
+
+// inParts translates a BigValueRoute.
+func (p *planner) inParts(h handle, o outcome) (outcome, error) {
+	threshold, err := h.body.take("split_threshold").int(0)
+	switch {
+	case err != nil || o.pool == nil:
+	case threshold < minSplit || threshold >= maxSplit:
+		p.note(h.at, "split_threshold %d has no counterpart: values are not stored in parts", threshold)
+	default:
+		pool := *o.pool
+		pool.SplitOver = threshold
+		o.pool = p.intern(&pool)
+		p.note(h.at, "BigValueRoute: values are stored in parts of another form: what mcrouter has stored in parts is not found")
+	}
+	return o, err
+}
+
+// The lengths of parts that are possible with us, in bytes: below maxSplit, the longest value that a pool takes.
+const (
+	minSplit = 512
+	maxSplit = 128 << 20
+)
 
 // addShadows translates the shadows of a handle.
 func (p *planner) addShadows(h handle, o *outcome, depth int) error {

@@ -38,6 +38,7 @@ type Pool struct {
 	TLS            bool
 	Failover       *Pool // whose servers take over; nil for none
 	WarmUp         *Pool // that is asked for what is missing; nil for none
+	SplitOver      int64 // the length in bytes from which values are stored in parts; 0 means never
 	Copies         int   // on how many servers each item lives; 0 is one
 
 	keeps bool // the routing prefix of keys

@@ -82,6 +82,7 @@ func (p *mcrouterPrinter) pool(pool *mcrouter.Pool) {
 	say(pool.Failover != nil, "failover: %q", p.names[pool.Failover])
 	say(pool.WarmUp != nil, "warm_up: %q", p.names[pool.WarmUp])
 	say(pool.Copies > 0, "copies: {number: %d}", pool.Copies)
+	say(pool.SplitOver > 0, "large_values: {split_over: %d}", pool.SplitOver)
 	p.line("    servers: # their order is part of the placement")
 	for i, s := range pool.Servers {
 		if pool.Weights != nil {

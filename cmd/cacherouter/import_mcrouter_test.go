@@ -59,6 +59,7 @@ func TestImportProves(t *testing.T) {
 	f(`{"type": "PoolRoute", "pool": "a", "hash": "Rendezvous"}`, "", 0, "--sample=0")
 	f(`{"type": "OperationSelectorRoute", "default_policy": "PoolRoute|a", "operation_policies": {"set": "PoolRoute|b"}}`, "0 of 500 keys stay where they are", 1)
 	f(`{"type": "ModifyKeyRoute", "target": "PoolRoute|b", "set_key_suffix": "x"}`, ", as ", 1)
+	f(`{"type": "BigValueRoute", "target": "PoolRoute|a", "split_threshold": 1000000}`, "500 of 500 keys stay where they are", 0)
 	f(`{"type": "PrefixSelectorRoute", "policies": {"x": "PoolRoute|a"}}`, "500 of 500 keys stay where they are (2 prefixes)", 0)
 	f(`"PoolRoute|b"`, "the routes: 3 of 3 keys", 0, "--sample=0", "--keys="+writeConfig(t, "a\nb\n\nc\n"))
 	f(`"PoolRoute|b"`, "1 are served here and were not", 0, "--sample=0", "--keys="+writeConfig(t, "/x/y/z\n"))

@@ -30,7 +30,7 @@ beta:
 
 func TestImportNutcracker(t *testing.T) {
 	file := writeConfig(t, nutcrackerYML)
-	status, out, errs := command("import", file, "--pool=alpha")
+	status, out, errs := command("import", file, "--pool=alpha", "--sample=500")
 	if status != 0 {
 		t.Fatal(errs)
 	}
@@ -47,7 +47,7 @@ func TestImportNutcracker(t *testing.T) {
 		c.Listen[0].Address != "127.0.0.1:22121" || c.Pool.Servers[0].Name != "server1" || c.Pool.Servers[1].Weight != 2 || c.Pool.Servers[2].Name != "127.0.0.1:31213" {
 		t.Errorf("got %+v", c)
 	}
-	status, out, errs = command("import", file, "--pool=beta")
+	status, out, errs = command("import", file, "--pool=beta", "--sample=500")
 	if status != 0 || !strings.Contains(out, `"unix:/var/run/nutcracker.sock"`) || !strings.Contains(out, "0666") || !strings.Contains(out, "# timeout") {
 		t.Errorf("%s%s", out, errs)
 	}
@@ -56,7 +56,7 @@ func TestImportNutcracker(t *testing.T) {
 // All pools of a file become pools of ours, each behind its own listener; those of Redis do not.
 func TestImportPools(t *testing.T) {
 	redis := "gamma:\n  redis: true\n  servers: [127.0.0.1:6379:1]\n"
-	status, out, errs := command("import", writeConfig(t, nutcrackerYML+redis))
+	status, out, errs := command("import", writeConfig(t, nutcrackerYML+redis), "--sample=500")
 	if status != 0 || !strings.Contains(out, "gamma is left out") {
 		t.Fatalf("%s%s", out, errs)
 	}
