@@ -12,6 +12,7 @@ var serverLabels = []string{"server", "addr"}
 var serverMetrics = newGroup("server_", serverLabels,
 	counter("calls_total", "Requests meant for the server.", func(s *backend.Stats) uint64 { return s.Calls }),
 	counter("retries_total", "Reads sent again after their connection was lost.", func(s *backend.Stats) uint64 { return s.Retries }),
+	counter("joined_total", "Gets that travelled on the line of the one before.", func(s *backend.Stats) uint64 { return s.Joined }),
 	gauge("in_flight", "Requests waiting for the server.", func(s *backend.Stats) float64 { return float64(s.InFlight) }),
 	counter("sent_bytes_total", "Bytes of requests.", func(s *backend.Stats) uint64 { return s.BytesOut }),
 	counter("received_bytes_total", "Bytes of replies.", func(s *backend.Stats) uint64 { return s.BytesIn }),

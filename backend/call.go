@@ -36,6 +36,7 @@ type Call struct {
 	Repeatable bool
 
 	retried bool
+	more    bool  // the next call's key is on the same line
 	slot    uint8 // class of the key that the call is about
 	keys    uint32
 	waited  uint32 // microseconds from sent until some of the reply was seen, and not all; 0

@@ -40,6 +40,8 @@ type lane struct {
 	cancel   func()
 	waiting  queue
 	unsent   []byte // requests that wait for the connection to open
+	line     line   // what was written last
+	whole    []byte // a call's share of a line's reply, made whole
 	moved    progress
 	keys     [numSlots]uint32 // calls outstanding by class of key
 	expiry   reactor.Timer    // of the first waiting call, or earlier: to look how it gets on
@@ -86,15 +88,22 @@ func (l *lane) queued() int {
 }
 
 func (l *lane) enqueue(c *Call, req []byte) {
+	c.more = false
+	open := l.conn != nil && !l.greeting
+	joined := open && l.s.cfg.Join && l.join(c, req)
 	l.waiting.push(c)
 	if !l.expiry.Armed() {
 		l.wake(l.s.deadline(c))
 	}
-	if l.conn == nil || l.greeting {
+	switch {
+	case joined:
+	case open:
+		l.conn.Write(req)
+		l.line.begin(c, req)
+	default:
 		l.unsent = append(l.unsent, req...)
-		return
+		l.line.last = nil
 	}
-	l.conn.Write(req)
 }
 
 // unclaim takes back what Claim has noted of a call.

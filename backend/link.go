@@ -3,7 +3,6 @@ package backend
 import (
 	"io"
 
-	"cacherouter/memproto"
 	"cacherouter/reactor"
 )
 
@@ -37,8 +36,8 @@ func (k *link) Received(b []byte) int {
 			break
 		}
 		c.fetchNext()
-		u, err := memproto.NextUnit(rest, c.Verb, c.Whole)
-		if err != nil || c.Whole && !c.answeredBy(rest[:u.Size]) {
+		u, reply, used, err := l.part(c, rest)
+		if err != nil {
 			l.lost(BadReply)
 			break
 		}
@@ -48,23 +47,24 @@ func (k *link) Received(b []byte) int {
 			k.conn.Expect(u.Need)
 			break
 		}
-		if u.Fault && string(rest[:u.Size]) == tooMany {
+		if u.Fault && string(reply) == tooMany {
 			l.dismiss(Refused) // another connection would fare no better
 			break
 		}
-		taken += u.Size
+		taken += used
 		l.tries = 0
-		l.s.count(c, u, rest[:u.Size])
+		l.s.count(c, u, reply)
 		if u.Last {
 			l.take()
 			took := l.s.took(c)
 			l.s.stats.Latency.Observe(took)
 			l.s.watch.answered(took)
 		}
-		if !c.Owner.Replied(c, u, rest[:u.Size]) && !u.Last {
+		if !c.Owner.Replied(c, u, reply) && !u.Last {
 			l.lost(BadReply)
 		}
 	}
+	l.tidyWhole()
 	l.s.stats.BytesIn += uint64(taken)
 	l.closeIfIdle()
 	return taken

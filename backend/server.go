@@ -26,6 +26,8 @@ type Config struct {
 	MaxQueue int
 	// BulkSize is the size in bytes from which a request or reply is big.
 	BulkSize int
+	// Join has gets that are sent one after the other in one turn travel on one line.
+	Join bool
 	// Dial opens connections; nil means plain ones.
 	Dial reactor.Dialer
 	// User and Password are said first on each connection, if User is not empty.
@@ -62,6 +64,7 @@ type Stats struct {
 	Calls       uint64
 	Failures    [NumFailures]uint64
 	Retries     uint64
+	Joined      uint64 // gets that travelled on another one's line
 	BytesOut    uint64
 	BytesIn     uint64
 	Connects    uint64
@@ -84,6 +87,7 @@ func (st *Stats) Add(o Stats) {
 		st.Failures[i] += n
 	}
 	st.Retries += o.Retries
+	st.Joined += o.Joined
 	st.BytesOut += o.BytesOut
 	st.BytesIn += o.BytesIn
 	st.Connects += o.Connects

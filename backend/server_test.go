@@ -321,11 +321,11 @@ func TestRetireThenLost(t *testing.T) {
 }
 
 func TestStatsAdd(t *testing.T) {
-	a := Stats{Calls: 1, Retries: 2, BytesOut: 3, BytesIn: 4, Connects: 5, Unsolicited: 6, InFlight: 7, Up: 1}
+	a := Stats{Calls: 1, Retries: 2, Joined: 8, BytesOut: 3, BytesIn: 4, Connects: 5, Unsolicited: 6, InFlight: 7, Up: 1}
 	a.Failures[BadReply] = 8
 	sum := a
 	sum.Add(a)
-	want := Stats{Calls: 2, Retries: 4, BytesOut: 6, BytesIn: 8, Connects: 10, Unsolicited: 12, InFlight: 14, Up: 2}
+	want := Stats{Calls: 2, Retries: 4, Joined: 16, BytesOut: 6, BytesIn: 8, Connects: 10, Unsolicited: 12, InFlight: 14, Up: 2}
 	want.Failures[BadReply] = 16
 	if sum != want {
 		t.Errorf("got %+v, want %+v", sum, want)

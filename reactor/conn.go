@@ -141,6 +141,16 @@ func (c *Conn) WriteString(s string) {
 	c.touch()
 }
 
+// Unwrite takes back the last n bytes that were given to Write in this turn, if the socket
+// was not given them yet. It reports whether it has.
+func (c *Conn) Unwrite(n int) bool {
+	if !c.dirty || c.Buffered() < n {
+		return false
+	}
+	c.out = c.out[:len(c.out)-n]
+	return true
+}
+
 // room makes room for n more bytes behind c.out.
 func (c *Conn) room(n int) {
 	if cap(c.out)-len(c.out) >= n {

@@ -72,6 +72,9 @@ type PoolConfig struct {
 	// SplitOver is the length in bytes of the longest value that is stored as it is: longer
 	// ones are split into parts of that length. At least MinSplit; 0 means that none is.
 	SplitOver int
+	// JoinGets has gets of single keys that go to a server at the same time travel on one
+	// line, as memcached answers lines with a write each.
+	JoinGets bool
 	// BulkSize is the size in bytes from which a request or value travels on a server's
 	// second connection; 0 means DefaultBulkSize.
 	BulkSize int

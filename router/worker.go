@@ -128,6 +128,7 @@ func (w *worker) backendConfig(s Server, h *backend.Health) backend.Config {
 		ConnectTimeout: min(c.ConnectTimeout, c.Timeout),
 		MaxQueue:       maxQueue,
 		BulkSize:       c.BulkSize,
+		Join:           c.JoinGets,
 		Dial:           c.Dial,
 		User:           c.User,
 		Password:       c.Password,

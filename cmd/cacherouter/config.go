@@ -69,6 +69,7 @@ type poolConfig struct {
 	Timeout        duration       `yaml:"timeout" doc:"How long a server may take to answer, waiting for a connection included."`
 	ConnectTimeout duration       `yaml:"connect_timeout" doc:"How long connecting to a server may take; at most timeout."`
 	MaxValue       int            `yaml:"max_value" doc:"The longest value taken from a client, in bytes. A longer one is answered as memcached does."`
+	JoinGets       bool           `yaml:"join_gets" doc:"Gets that go to a server at the same time travel as one get of several keys, which costs it and the router less."`
 	BulkSize       int            `yaml:"bulk_size" doc:"The size in bytes from which a value travels on a server's second connection."`
 	TLS            *clientTLS     `yaml:"tls" doc:"Speak TLS to the servers, 1.2 or later, certificates always verified."`
 	Passwords      string         `yaml:"passwords" doc:"File whose first line, user:password, is said to each server, as memcached -Y wants it."`
@@ -124,6 +125,7 @@ func defaultPool() poolConfig {
 		Timeout:        duration(time.Second),
 		ConnectTimeout: duration(time.Second),
 		MaxValue:       128 << 20,
+		JoinGets:       true,
 		BulkSize:       32 << 10,
 		FlushAll:       true,
 		OnFailure:      "error",

@@ -170,6 +170,7 @@ func (p *served) config(c *poolConfig, failoverTTL time.Duration) router.PoolCon
 		MaxValue:       c.MaxValue,
 		SplitOver:      c.Large.SplitOver,
 		BulkSize:       c.BulkSize,
+		JoinGets:       c.JoinGets,
 		Dial:           p.up.dial,
 		User:           p.up.user,
 		Password:       p.up.password,
