@@ -73,16 +73,18 @@ func (c *Call) answeredBy(unit []byte) bool {
 	if !memproto.IsValue(unit) || len(c.raw) == 0 {
 		return true
 	}
-	_, rest := memproto.NextWord(c.raw)
+	key := c.raw[max(0, bytes.IndexByte(c.raw, ' ')):]
 	if c.Verb == memproto.Gat || c.Verb == memproto.Gats {
-		_, rest = memproto.NextWord(rest)
+		_, key = memproto.NextWord(key)
 	}
-	key, _ := memproto.NextWord(rest)
-	if i := bytes.IndexByte(key, '\n'); i >= 0 {
-		key = bytes.TrimSuffix(key[:i], []byte{'\r'})
+	for len(key) > 0 && key[0] == ' ' {
+		key = key[1:]
 	}
-	return bytes.Equal(key, memproto.ValueKey(unit))
+	end, ok := bytes.CutPrefix(key, memproto.ValueKey(unit))
+	return ok && len(end) > 0 && (end[0] == ' ' || end[0] == '\n' || bytes.HasPrefix(end, crlf))
 }
+
+var crlf = []byte("\r\n")
 
 // began notes that some of a reply is there, but not all.
 func (c *Call) began(now time.Duration) {

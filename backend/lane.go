@@ -99,7 +99,7 @@ func (l *lane) enqueue(c *Call, req []byte) {
 	case joined:
 	case open:
 		l.conn.Write(req)
-		l.line.begin(c, req)
+		l.line.begin(c)
 	default:
 		l.unsent = append(l.unsent, req...)
 		l.line.last = nil

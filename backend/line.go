@@ -27,32 +27,23 @@ type line struct {
 	hashes [maxJoined]uint64 // of their keys
 }
 
-// begin notes that a request was written, which others may join.
-func (n *line) begin(c *Call, req []byte) {
-	n.last = nil
-	if c.Whole && c.Repeatable && c.keys == 1 && keyOf(c, req) != nil {
-		n.last, n.n, n.hashes[0] = c, 1, c.hash
-	}
+// begin notes that a call was written by itself.
+func (n *line) begin(c *Call) { n.last, n.n, n.hashes[0] = c, 1, c.hash }
+
+// joinable reports whether a call may share a line: a get of one key that can be sent again
+// by itself.
+func (c *Call) joinable() bool {
+	return c.Whole && c.Repeatable && c.keys == 1 && (c.Verb == memproto.Get || c.Verb == memproto.Gets)
 }
 
-// keyOf returns the key of a get that is put as simply as can be, with the space before it
-// and the end of the line behind it; nil for any other request.
-func keyOf(c *Call, req []byte) []byte {
-	word := 0
-	switch c.Verb {
-	case memproto.Get:
-		word = len("get")
-	case memproto.Gets:
-		word = len("gets")
-	default:
+// lineKey returns the key of a get that is put as simply as can be, with the space before it and
+// the end of the line behind it; nil if it is put otherwise.
+func lineKey(req []byte) []byte {
+	at := bytes.IndexByte(req, ' ')
+	if at < 0 || bytes.IndexByte(req[at+1:], ' ') >= 0 || req[len(req)-2] != '\r' {
 		return nil
 	}
-	rest := req[word:]
-	key, more := memproto.NextWord(rest)
-	if len(more) > 0 || len(rest) != 1+len(key) || !bytes.HasSuffix(key, []byte("\r\n")) {
-		return nil
-	}
-	return rest
+	return req[at:]
 }
 
 // join puts a call's key on the line that was written last, if that has not left yet, and
@@ -60,12 +51,16 @@ func keyOf(c *Call, req []byte) []byte {
 func (l *lane) join(c *Call, req []byte) bool {
 	n := &l.line
 	last := n.last
-	if last == nil || last != l.waiting.tail || last.Verb != c.Verb || n.n == maxJoined || !c.Whole || !c.Repeatable ||
-		c.keys != 1 || slices.Contains(n.hashes[:n.n], c.hash) {
+	switch {
+	case last == nil || last != l.waiting.tail || last.Verb != c.Verb || n.n == maxJoined:
+		return false
+	case !c.joinable() || n.n == 1 && (!last.joinable() || lineKey(last.raw) == nil):
+		return false
+	case slices.Contains(n.hashes[:n.n], c.hash):
 		return false
 	}
-	key := keyOf(c, req)
-	if key == nil || !l.conn.Unwrite(len("\r\n")) {
+	key := lineKey(req)
+	if key == nil || !l.conn.Unwrite(len(crlf)) {
 		return false
 	}
 	l.conn.Write(key)
@@ -79,24 +74,30 @@ func (l *lane) join(c *Call, req []byte) bool {
 // endLine ends the reply to a line of gets.
 var endLine = []byte("END\r\n")
 
-// part reads the share of a call in the reply to its line: what the call would have been
-// told by itself, and how many bytes of the reply that has used up. What is left is for
-// the next call on the line.
-func (l *lane) part(c *Call, rest []byte) (u memproto.Unit, reply []byte, used int, err error) {
-	if !c.more {
-		u, err = memproto.NextUnit(rest, c.Verb, c.Whole)
-		if err == nil && c.Whole && !c.answeredBy(rest[:u.Size]) {
-			err = memproto.ErrBadReply
-		}
-		return u, rest[:u.Size], u.Size, err
+// unit reads what a call is told next, and how many bytes of the reply that uses up.
+func (l *lane) unit(c *Call, rest []byte) (u memproto.Unit, reply []byte, used int, err error) {
+	if c.more {
+		return l.share(c, rest)
 	}
+	u, err = memproto.NextUnit(rest, c.Verb, c.Whole)
+	reply = rest[:u.Size]
+	if err == nil && c.Whole && !c.answeredBy(reply) {
+		err = memproto.ErrBadReply
+	}
+	return u, reply, u.Size, err
+}
+
+// share is unit for a call whose line has more keys behind its own. It is told what it would
+// have been told by itself; what is not its own is left for the next call, and the end of the
+// reply for the last.
+func (l *lane) share(c *Call, rest []byte) (u memproto.Unit, reply []byte, used int, err error) {
 	u, err = memproto.NextUnit(rest, c.Verb, false)
 	if err != nil || u.Size == 0 {
 		return u, nil, 0, err
 	}
 	block := rest[:u.Size]
 	switch {
-	case !memproto.IsValue(block): // the end, or an error, for all the rest
+	case !memproto.IsValue(block): // the end, or an error
 		return u, block, 0, nil
 	case c.answeredBy(block):
 		l.whole = append(append(l.whole[:0], block...), endLine...)

@@ -36,7 +36,7 @@ func (k *link) Received(b []byte) int {
 			break
 		}
 		c.fetchNext()
-		u, reply, used, err := l.part(c, rest)
+		u, reply, used, err := l.unit(c, rest)
 		if err != nil {
 			l.lost(BadReply)
 			break

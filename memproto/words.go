@@ -1,17 +1,17 @@
 package memproto
 
+import "bytes"
+
 // NextWord returns the first word of s and what follows it. Only spaces separate
 // words. The word is empty at the end of the line. Both point into s.
 func NextWord(s []byte) (word, rest []byte) {
-	i := 0
-	for i < len(s) && s[i] == ' ' {
-		i++
+	for len(s) > 0 && s[0] == ' ' {
+		s = s[1:]
 	}
-	j := i
-	for j < len(s) && s[j] != ' ' {
-		j++
+	if end := bytes.IndexByte(s, ' '); end >= 0 {
+		return s[:end], s[end:]
 	}
-	return s[i:j], s[j:]
+	return s, nil
 }
 
 // wordList holds the first words of a line, enough for every shape.

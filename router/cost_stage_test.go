@@ -70,6 +70,7 @@ func (s *costStage) equip(c *router.PoolConfig) {
 	bound, err := bounded.New(bounded.Config{Weights: []int{1, 1, 1}, PerMille: 1250, Floor: 8, Depth: 2})
 	s.must(err)
 	c.Table.Bound, c.Table.Spill = bound, router.SpillHot
+	c.JoinGets = true
 	c.Membership, c.Coalesce, c.HotKeys = silent{}, &coalesce.Config{}, &hotkey.Config{}
 }
 

@@ -13,10 +13,11 @@ type front struct {
 	r         *Router
 	n         int // of the loop
 	loop      *reactor.Loop
-	workers   []*worker // of the pools that there are, in order; replaced, not changed
-	leavers   []leaver  // of those that are no more
-	astray    int       // sessions whose routes are not yet those in force
-	past      past      // of pools that are no more
+	ahead     time.Duration // of the loop's clock, the router's is
+	workers   []*worker     // of the pools that there are, in order; replaced, not changed
+	leavers   []leaver      // of those that are no more
+	astray    int           // sessions whose routes are not yet those in force
+	past      past          // of pools that are no more
 	sessions  map[*session]struct{}
 	parser    memproto.Parser
 	req       memproto.Request       // the one being dispatched
@@ -59,6 +60,7 @@ func newFront(r *Router, l *reactor.Loop) *front {
 		r:        r,
 		n:        len(r.fronts),
 		loop:     l,
+		ahead:    l.Now().Sub(r.started) - l.Elapsed(),
 		sessions: make(map[*session]struct{}),
 		parser:   memproto.Parser{MaxLine: r.cfg.MaxLine},
 		stats:    Stats{Requests: make([]uint64, memproto.NumVerbs)},

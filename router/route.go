@@ -268,4 +268,4 @@ func (w *worker) before(hash uint64, key []byte) *node {
 }
 
 // now returns the time on the router's clock.
-func (f *front) now() time.Duration { return f.loop.Now().Sub(f.r.started) }
+func (f *front) now() time.Duration { return f.loop.Elapsed() + f.ahead }
