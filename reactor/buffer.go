@@ -41,3 +41,9 @@ func (b *buffers) give(buf []byte) {
 	}
 	b[c] = append(b[c], buf[:0])
 }
+
+// TakeBuffer returns an empty buffer with room for n bytes, for who keeps bytes for a while.
+func (l *Loop) TakeBuffer(n int) []byte { return l.buffers.take(n) }
+
+// GiveBuffer takes back a buffer that is no longer needed; one that it cannot use it drops.
+func (l *Loop) GiveBuffer(b []byte) { l.buffers.give(b) }

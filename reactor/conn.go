@@ -25,6 +25,9 @@ var ErrFull = errors.New("peer does not read")
 // told to go on.
 const lowWater = 64 << 10
 
+// latelyMost bounds the room that is made for what may come to as much as before, in bytes.
+const latelyMost = 256 << 10
+
 // socket is what a connection reads and writes without waiting.
 type socket interface {
 	// read fills p. Neither bytes, nor again, nor an error means the end of the stream.
@@ -69,6 +72,7 @@ type Conn struct {
 	need    int    // do not offer in before it has so many bytes
 	out     []byte // bytes to be written, from sent on
 	sent    int
+	lately  int // bytes that out came to before, at most latelyMost
 	written uint64
 	came    uint64
 
@@ -157,7 +161,7 @@ func (c *Conn) room(n int) {
 		return
 	}
 	if c.out == nil {
-		c.out = c.loop.buffers.take(n)
+		c.out = c.loop.buffers.take(max(n, c.lately))
 		return
 	}
 	if c.async != nil {
@@ -301,6 +305,7 @@ func (c *Conn) flushed() {
 func (c *Conn) trim() {
 	switch {
 	case c.sent == len(c.out):
+		c.lately = min(len(c.out), latelyMost)
 		c.loop.buffers.give(c.out)
 		c.out, c.sent = nil, 0
 	case c.sent > len(c.out)/2:

@@ -46,7 +46,7 @@ type Stats struct {
 	BytesIn     uint64
 	BytesOut    uint64
 	Copied      uint64 // bytes moved from one buffer of a connection, or from its handler, to another
-	Connections int64 // open now
+	Connections int64  // open now
 	// AcceptErrors counts connections that could not be accepted for want of
 	// descriptors or memory.
 	AcceptErrors uint64

@@ -5,6 +5,10 @@ import "io"
 // readRoom is the least room for a read, in bytes.
 const readRoom = 4 << 10
 
+// lineRoom is how much of what an async socket has is copied to complete what is kept, while
+// it is not known how much that takes, in bytes.
+const lineRoom = 256
+
 // serve gives the handler one read's worth of bytes.
 func (c *Conn) serve() {
 	switch {
@@ -71,6 +75,9 @@ func (c *Conn) read() (more bool) {
 		// What is expected is only announced: memory follows what has come, by doubling.
 		c.grow(max(min(c.need-len(c.in), len(c.in)), readRoom))
 		buf = c.in[len(c.in):cap(c.in)]
+		if c.async != nil { // which lends the rest
+			buf = buf[:min(len(buf), max(c.need-len(c.in), lineRoom))]
+		}
 	}
 	n, again, err := c.sock.read(buf)
 	c.count(n)

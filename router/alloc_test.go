@@ -19,6 +19,8 @@ type hotPath struct{ name, request, reply string }
 
 func hotPaths() []hotPath {
 	key, value := "user:profile:00000001234", strings.Repeat("v", 100)
+	one, other := keyFor(0, 3, 0), keyFor(1, 3, 0)
+	larger := strings.Repeat("v", 20_000)
 	get, found := "get "+key+"\r\n", hit(key, value)+"END\r\n"
 	var keys, values strings.Builder
 	for i := range 50 {
@@ -33,6 +35,7 @@ func hotPaths() []hotPath {
 		{"noreply", "set n 0 0 1 noreply\r\nx\r\nget nothing\r\n", "END\r\n"},
 		{"meta", "mg " + key + " v t O123 q\r\n", "VA 100 t-1 O123\r\n" + value + "\r\n"},
 		{"large", "get large\r\n", hit("large", strings.Repeat("v", 10_000)) + "END\r\n"},
+		{"large pipelined", strings.Repeat("get "+one+"\r\nget "+other+"\r\n", 8), strings.Repeat(hit(one, larger)+"END\r\n"+hit(other, larger)+"END\r\n", 8)},
 		{"pipelined", strings.Repeat(get+set(key, value), 32), strings.Repeat(found+"STORED\r\n", 32)},
 		{"multiget", "get" + keys.String() + "\r\n", values.String() + "END\r\n"},
 	}
@@ -40,6 +43,9 @@ func hotPaths() []hotPath {
 
 // fillHot stores what the hot paths ask for.
 func fillHot(c *client) {
+	for _, key := range []string{keyFor(0, 3, 0), keyFor(1, 3, 0)} { // on different servers, so that replies wait
+		c.ask(set(key, strings.Repeat("v", 20_000)), "STORED\r\n")
+	}
 	c.ask(set("large", strings.Repeat("v", 10_000)), "STORED\r\n")
 	value := strings.Repeat("v", 100)
 	c.ask(set("user:profile:00000001234", value), "STORED\r\n")

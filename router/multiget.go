@@ -350,10 +350,10 @@ func (g *gather) proceed() {
 func (g *gather) clear() {
 	for _, p := range g.parts {
 		p.call.Reset()
-		*p = part{call: p.call, line: p.line[:0], asked: p.asked[:0], values: spare(p.values)}
+		*p = part{call: p.call, line: p.line[:0], asked: p.asked[:0], values: g.front.spare(p.values)}
 		g.front.parts.give(p)
 	}
-	g.parts, g.asked, g.values = g.parts[:0], g.asked[:0], spare(g.values)
+	g.parts, g.asked, g.values = g.parts[:0], g.asked[:0], g.front.spare(g.values)
 	g.second = false
 }
 

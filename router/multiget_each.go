@@ -144,7 +144,7 @@ func (g *gather) answered(i int, b []byte) {
 		g.fault = append(g.fault[:0], tooMuch...)
 	case memproto.IsValue(b):
 		a.from = len(g.values)
-		g.values = append(g.values, bytes.TrimSuffix(b, endLine)...)
+		g.values = append(g.front.room(g.values, len(b)), bytes.TrimSuffix(b, endLine)...)
 		a.to = len(g.values)
 	case !memproto.Missed(b):
 		g.fault = append(g.fault[:0], b...)

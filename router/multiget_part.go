@@ -69,7 +69,7 @@ func (p *part) value(b []byte) bool {
 		if a.is(key) {
 			a.head = p.w.large && memproto.TellsHead(b)
 			a.from = len(p.values)
-			p.values = append(p.values, b...)
+			p.values = append(p.gather.front.room(p.values, len(b)), b...)
 			a.to = len(p.values)
 			return true
 		}

@@ -137,9 +137,6 @@ func (q *request) stray() *detour {
 	return q.detour
 }
 
-// keepReply is the capacity above which a request does not keep its buffer, in bytes.
-const keepReply = 16 << 10
-
 // recycle takes back a request that is over.
 func (f *front) recycle(q *request) {
 	if q.counted {
@@ -159,17 +156,9 @@ func (f *front) recycle(q *request) {
 	q.state = state{}
 	q.call.Reset()
 	if len(q.reply) > 0 {
-		q.reply = spare(q.reply)
+		q.reply = f.spare(q.reply)
 	}
 	f.requests.give(q)
-}
-
-// spare returns a buffer emptied, or nil if it is too large to keep.
-func spare(b []byte) []byte {
-	if cap(b) > keepReply {
-		return nil
-	}
-	return b[:0]
 }
 
 // send sends a request on one key to the servers.
@@ -392,6 +381,6 @@ func (q *request) end(b []byte, o memproto.Outcome) {
 
 // keep holds bytes of the reply back until those of earlier requests have been sent.
 func (q *request) keep(b []byte) {
-	q.reply = append(q.reply, b...)
+	q.reply = append(q.w.room(q.reply, len(b)), b...)
 	q.session.held += len(b)
 }
