@@ -93,6 +93,9 @@ func (p *epoll) poll(_ *Loop, d time.Duration) (int, error) {
 // begin makes short sleeps of the loop's thread short: by default Linux adds 50 us.
 func (p *epoll) begin() { unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(time.Microsecond), 0, 0, 0) }
 
+// submit has nothing to do, as writes are made at once.
+func (p *epoll) submit() {}
+
 // rest sleeps in a raw system call, as the scheduler need not hear of so short a time.
 func (p *epoll) rest(int) {
 	p.made++

@@ -26,6 +26,9 @@ type poller interface {
 	poll(l *Loop, d time.Duration) (int, error)
 	// wake ends a poll that waits. Any goroutine may call it.
 	wake()
+	// submit begins what a turn has left to be sent, if that is so much that it counts as
+	// the turn's time.
+	submit()
 	// rest lets a moment pass in which events gather, n at most; it may do nothing.
 	rest(n int)
 	// calls returns how many system calls it and its sockets have made.
@@ -137,7 +140,7 @@ type Config struct {
 	// other goroutines.
 	Spare bool
 
-	plainRing bool // use nothing of io_uring that is new, for tests
+	kernel uint8 // the uring.Kernel that io_uring is used as on, for tests
 }
 
 // NewLoop returns a loop that [Loop.Run] sets going.
@@ -252,6 +255,7 @@ func (l *Loop) turn() error {
 		l.onTurn()
 	}
 	l.flush()
+	l.poller.submit()
 	took := time.Since(l.now)
 	l.stats.BusyNanos += uint64(took)
 	l.stats.Lengths.Observe(took)

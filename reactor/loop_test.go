@@ -16,6 +16,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// As in uring, which is there on Linux only.
+const linux519, linux61 = 1, 2
+
 // eachEngine runs a test once for each way a loop can serve its sockets.
 func eachEngine(t *testing.T, f func(t *testing.T, c Config)) {
 	t.Run("default", func(t *testing.T) { f(t, Config{}) })
@@ -31,7 +34,8 @@ func eachEngine(t *testing.T, f func(t *testing.T, c Config)) {
 		return
 	}
 	t.Run("uring", func(t *testing.T) { f(t, Config{Engine: Uring, Spare: true}) })
-	t.Run("plain uring", func(t *testing.T) { f(t, Config{Engine: Uring, plainRing: true}) })
+	t.Run("uring of Linux 6.1", func(t *testing.T) { f(t, Config{Engine: Uring, kernel: linux61}) })
+	t.Run("uring of Linux 5.19", func(t *testing.T) { f(t, Config{Engine: Uring, kernel: linux519}) })
 }
 
 // startLoops runs n loops until the test ends.

@@ -65,3 +65,27 @@ func (l *Loop) adopt(nc net.Conn, h func(*Conn) Handler) *Conn {
 	}
 	return c
 }
+
+// detach waits until the kernel receives no more for this process.
+func (s *ringSocket) detach() (fd int, unread []byte, ok bool) {
+	s.stopWatching()
+	if s.done || s.err != nil {
+		return -1, nil, false // which reading will tell
+	}
+	s.closed = true
+	s.tryNoMore()
+	unread = make([]byte, s.left())
+	s.read(unread)
+	s.forget()
+	s.p.leave(s.seat)
+	return s.fd, unread, true
+}
+
+// stopWatching ends all that is under way.
+func (s *ringSocket) stopWatching() {
+	s.touch() // to go on if the socket stays
+	s.p.ring.Cancel(s.fd, s.p.data(other, s.seat))
+	for _, under := range []*bool{&s.receives, &s.watched, &s.watches} {
+		s.p.await(under)
+	}
+}

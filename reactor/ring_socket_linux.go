@@ -172,6 +172,7 @@ func (s *ringSocket) write(p []byte) (n int, again bool, err error) {
 	}
 	s.length, s.wrote = len(p), int32(len(p))
 	s.p.sending = append(s.p.sending, s)
+	s.p.unsent += len(p)
 	s.p.ring.Send(s.fd, p, s.p.data(sending, s.seat))
 	return 0, true, nil
 }
@@ -359,30 +360,6 @@ func (s *ringSocket) close() {
 	}
 	s.p.ring.CloseFd(s.fd, ignored)
 	s.p.leave(s.seat)
-}
-
-// detach waits until the kernel receives no more for this process.
-func (s *ringSocket) detach() (fd int, unread []byte, ok bool) {
-	s.stopWatching()
-	if s.done || s.err != nil {
-		return -1, nil, false // which reading will tell
-	}
-	s.closed = true
-	s.tryNoMore()
-	unread = make([]byte, s.left())
-	s.read(unread)
-	s.forget()
-	s.p.leave(s.seat)
-	return s.fd, unread, true
-}
-
-// stopWatching ends all that is under way.
-func (s *ringSocket) stopWatching() {
-	s.touch() // to go on if the socket stays
-	s.p.ring.Cancel(s.fd, s.p.data(other, s.seat))
-	for _, under := range []*bool{&s.receives, &s.watched, &s.watches} {
-		s.p.await(under)
-	}
 }
 
 // forget gives back all memory.

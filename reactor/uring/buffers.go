@@ -47,11 +47,11 @@ func (r *Ring) NewBuffers(n, size int) (*Buffers, error) {
 	b.tail = &b.ring[0].tail
 	reg := bufRingReg{addr: uint64(uintptr(unsafe.Pointer(&b.shared[0]))), entries: uint32(n), group: b.group}
 	var err error
-	if r.multishot {
+	if r.refills {
 		reg.flags = bufRingIncrements
 		err = r.register(registerBufRing, unsafe.Pointer(&reg), 1)
 	}
-	if !r.multishot || errors.Is(err, unix.EINVAL) {
+	if !r.refills || errors.Is(err, unix.EINVAL) {
 		reg.flags = 0
 		err = r.register(registerBufRing, unsafe.Pointer(&reg), 1)
 	}

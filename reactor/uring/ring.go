@@ -32,6 +32,7 @@ type Ring struct {
 	complete []Completion
 
 	multishot bool // operations can go on
+	refills   bool // a buffer may be filled by several receives
 
 	// ts and arg are read by the kernel during a call. The ring does not move, as nothing
 	// on the heap does.
@@ -48,9 +49,19 @@ type Config struct {
 	// Completions is how many completions can wait to be fetched before the kernel keeps
 	// them elsewhere, at a cost; a power of two.
 	Completions int
-	// Plain does without what Linux 5.19 does not have, for tests.
-	Plain bool
+	// Kernel has the ring do without what later kernels than this one have, for tests.
+	Kernel Kernel
 }
+
+// Kernel is a version of Linux from which a ring can do more. The zero value is any.
+type Kernel uint8
+
+// The kernels, oldest first.
+const (
+	AnyLinux Kernel = iota
+	Linux519        // what is under way completes at any time, and each operation once
+	Linux61         // operations go on, but a buffer is filled once
+)
 
 // Ways to set up a ring: the one of Linux 6.1, with which completions come only when the
 // thread asks for them, and the one before it.
@@ -65,7 +76,7 @@ const (
 func New(c Config) (*Ring, error) {
 	p := params{cqEntries: uint32(c.Completions), flags: deferred}
 	fd, errno := 0, unix.EINVAL
-	if !c.Plain {
+	if c.Kernel != Linux519 {
 		fd, errno = setup(c.Entries, &p)
 	}
 	if errno == unix.EINVAL {
@@ -76,6 +87,7 @@ func New(c Config) (*Ring, error) {
 		return nil, whyNot(errno)
 	}
 	r := &Ring{fd: fd, multishot: p.flags == deferred}
+	r.refills = r.multishot && c.Kernel == AnyLinux
 	err := r.check(&p)
 	if err == nil {
 		err = r.mmap(&p)

@@ -12,11 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kinds runs a test with all that the kernel has, and without what is new.
+// kinds runs a test with all that the kernel has, and as on older ones.
 func kinds(t *testing.T, f func(t *testing.T, r *Ring)) {
 	for name, c := range map[string]Config{
-		"new":   {Entries: 8, Completions: 64},
-		"plain": {Entries: 8, Completions: 64, Plain: true},
+		"new":  {Entries: 8, Completions: 64},
+		"6.1":  {Entries: 8, Completions: 64, Kernel: Linux61},
+		"5.19": {Entries: 8, Completions: 64, Kernel: Linux519},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runtime.LockOSThread() // which is the one that has enabled the ring
