@@ -77,7 +77,7 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 
 func countAllocations(t *testing.T, e reactor.Engine) {
 	const n = 400
-	r := start(t, config{Config: router.Config{Engine: e}}, addresses(t, 3)...)
+	r := start(t, config{Config: router.Config{Engine: e}, Pool: router.PoolConfig{JoinGets: true}}, addresses(t, 3)...)
 	c := dial(t, r.addr)
 	fillHot(c)
 	for _, h := range hotPaths() {

@@ -119,8 +119,8 @@ func TestMaxOutstanding(t *testing.T) {
 		}
 		s.send(strings.Repeat("END\r\n", 4))
 		c.want(strings.Repeat("END\r\n", 4))
-		s.want("get b c\r\n") // on one line, as they are sent in one turn
-		s.send("END\r\n")
+		s.want("get b\r\nget c\r\n")
+		s.send("END\r\nEND\r\n")
 		c.want("END\r\nEND\r\nVERSION 1.6.18\r\n")
 	})
 }

@@ -100,7 +100,7 @@ func newRig(t testing.TB, n int, cfg config) *rig {
 		g.proxies = append(g.proxies, p)
 		g.addrs = append(g.addrs, p.Addr())
 	}
-	cfg.Loops = 2
+	cfg.Loops, cfg.Pool.JoinGets = 2, true
 	if cfg.Pool.Membership == nil {
 		cfg.Pool.Membership = g.witness
 	}

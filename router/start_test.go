@@ -102,7 +102,6 @@ func launch(t testing.TB, c config, age time.Duration) *running {
 	if c.Pool.Timeout == 0 {
 		c.Pool.Timeout = patience
 	}
-	c.Pool.JoinGets = true
 	r, err := c.router()
 	if err != nil {
 		t.Fatal(err)
