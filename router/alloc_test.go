@@ -35,7 +35,7 @@ func hotPaths() []hotPath {
 		{"noreply", "set n 0 0 1 noreply\r\nx\r\nget nothing\r\n", "END\r\n"},
 		{"meta", "mg " + key + " v t O123 q\r\n", "VA 100 t-1 O123\r\n" + value + "\r\n"},
 		{"large", "get large\r\n", hit("large", strings.Repeat("v", 10_000)) + "END\r\n"},
-		{"large pipelined", strings.Repeat("get "+one+"\r\nget "+other+"\r\n", 8), strings.Repeat(hit(one, larger)+"END\r\n"+hit(other, larger)+"END\r\n", 8)},
+		{"large pipelined", strings.Repeat("get "+one+"\r\nget "+other+"\r\n", 2), strings.Repeat(hit(one, larger)+"END\r\n"+hit(other, larger)+"END\r\n", 2)},
 		{"pipelined", strings.Repeat(get+set(key, value), 32), strings.Repeat(found+"STORED\r\n", 32)},
 		{"multiget", "get" + keys.String() + "\r\n", values.String() + "END\r\n"},
 	}
