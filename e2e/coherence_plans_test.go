@@ -26,6 +26,7 @@ const (
 	leases   = "  lease: {enabled: true, time: 50ms}\n"
 	renewing = "  refresh: {before: 30s}\n"
 	vivified = "  refresh: {before: 30s, vivify: 2s}\n"
+	sparing  = "  shed: {normal: 12, low: 12}\n  retries: {budget: 0, floor: 0}\nclients: [{network: 127.0.0.0/8, concurrent: 60, rate: 10000, burst: 100}]\n"
 )
 
 // What several pools can be composed of. A0, A1 and so on stand for addresses.
@@ -135,6 +136,9 @@ var plans = []plan{
 		config: impatient + leases + renewing, uses: []string{shared, parked}, faults: poolFaults, long: onlyGone, contract: exact},
 	{name: "one router that holds places of items, faults", routers: 1, onlyLong: true, simple: true, ttl: 25,
 		config: impatient + leases + vivified, uses: []string{shared, parked}, faults: poolFaults, long: onlyGone, contract: places},
+	{name: "one router that refuses what is too much, faults", routers: 1, onlyLong: true,
+		config: impatient + spilling + sparing, uses: []string{spilled, overQuota, shed}, makes: []string{unretried},
+		faults: poolFaults, long: onlyGone, contract: exact},
 	{name: "one router that watches nothing, faults", routers: 1, onlyLong: true,
 		config: impatient + alone + unwatched, faults: allFaults},
 	{name: "three routers that watch nothing, faults", routers: 3, onlyLong: true,

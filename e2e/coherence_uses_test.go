@@ -21,6 +21,10 @@ const (
 	joined   = "large_values_joined_total"
 
 	failedOver = "failed_over_total"
+
+	overQuota = "quota_refused_total"
+	shed      = "shed_total"
+	unretried = "retries_refused_total"
 )
 
 // atWork is how often a feature must have had work to do for it to be in use. From a server that was late no copies are
