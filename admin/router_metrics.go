@@ -96,6 +96,7 @@ var (
 	quotaFamily    = newFamily(counts, "quota_refused_total", "Requests beyond a quota, answered with an error: by the route (its prefix, and the listener if that has routes of its own) or the network that has it, and whether the rate or the number of requests in flight was reached.", "route", "listener", "network", "reason")
 	underWayFamily = newFamily(gauges, "quota_requests_in_flight", "Requests in flight that count for a quota that bounds them.", "route", "listener", "network")
 	shedFamily     = newFamily(counts, "shed_total", "Requests refused as the servers that could take them had too much in flight (pool.shed), by the priority of their route; gets are misses where pool.on_failure says so.", "priority")
+	comparedFamily = newFamily(counts, "shadow_compared_total", "Reads that a pool was sent to see how it does, by how its answer compares with that of the route's pool: equal, different (another value or other flags), missing (it misses what the other one has), surplus (it has what the other one misses), failed (one of them was no answer). Only where the route says shadow.compare.", "result")
 	tookFamily     = newFamily(observes, "request_duration_seconds", "How long requests of clients took, from the turn of an event loop that read them to the one that passed the reply on, the wait for replies to earlier requests included. Up to the length of a turn it may be off.")
 	turnsFamily    = newFamily(observes, "loop_turn_duration_seconds", "Length of the turns of the event loops: what a request may have to wait for others.")
 	batchesFamily  = newFamily(observes, "loop_turn_connections", "Connections with something to read that a turn of an event loop has served.")
@@ -109,7 +110,7 @@ var (
 
 // routerFamilies are all that is read off the router.
 func routerFamilies() []*family {
-	all := append(append(routerMetrics.families(), poolMetrics.families()...), requestsFamily, repliesFamily, refusedFamily, failuresFamily, quotaFamily, underWayFamily, shedFamily, tookFamily, turnsFamily, batchesFamily, loopsFamily, serversFamily, forcedFamily, copiesFamily, handoverFamily, scrapedFamily)
+	all := append(append(routerMetrics.families(), poolMetrics.families()...), requestsFamily, repliesFamily, refusedFamily, failuresFamily, comparedFamily, quotaFamily, underWayFamily, shedFamily, tookFamily, turnsFamily, batchesFamily, loopsFamily, serversFamily, forcedFamily, copiesFamily, handoverFamily, scrapedFamily)
 	return append(all, serverFamilies()...)
 }
 
@@ -146,6 +147,9 @@ func addPool(to *figures, t *router.Table, s *snap) {
 	poolMetrics.add(to, s)
 	to.observe(tookFamily, timing(&s.Latency, doubling))
 	addReplies(to, s)
+	for c, n := range s.Compared {
+		to.add(comparedFamily, float64(n), router.Comparison(c).String())
+	}
 	addPoolErrors(to, s)
 	for p, n := range s.Shed {
 		to.add(shedFamily, float64(n), router.Priority(p).String())

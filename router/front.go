@@ -45,6 +45,7 @@ type front struct {
 	gathers   stock[gather]
 	parts     stock[part]
 	refills   stock[refill]
+	compares  stock[comparison]
 	cleanings stock[cleaning]
 	drained   func()       // set when draining
 	take      func(Client) // set when clients move elsewhere

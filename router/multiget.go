@@ -56,9 +56,10 @@ type askedKey struct {
 	under    *route  // says more of it than its pool; else nil
 	part     *part   // nil if it is asked for by itself
 	more     bool    // a miss is not the last word
-	head     bool    // the block is that of a head, whose value has to be put together
-	token    uint64  // the key's epoch, if any server with a copy could be asked
-	from, to int     // the VALUE block in the part's values, or the gather's; empty on a miss
+	compare  *comparison
+	head     bool   // the block is that of a head, whose value has to be put together
+	token    uint64 // the key's epoch, if any server with a copy could be asked
+	from, to int    // the VALUE block in the part's values, or the gather's; empty on a miss
 }
 
 // multiget serves a retrieval of several keys.
@@ -131,9 +132,6 @@ func (g *gather) add(key []byte) {
 			return
 		}
 	}
-	if shade := g.request.session.shadowed(r, key); shade != nil && !g.touches() {
-		shade.shadowGet(key)
-	}
 	w.stats.Keys++
 	hash := w.table.KeyHash(key)
 	w.touch(hash, key, false)
@@ -147,8 +145,10 @@ func (g *gather) add(key []byte) {
 		return
 	}
 	w.budget.Asked(1)
+	c := g.leaveShadow(w, r, key)
 	w.seal(hash, key)
 	n, a := g.home(w, hash, key)
+	a.compare = c
 	if r != nil && r.maxTTL > 0 && g.touches() { // in words of its own
 		n, a.more = nil, true
 	}
@@ -295,6 +295,7 @@ func (g *gather) deliver() {
 	for i := range g.asked {
 		a := &g.asked[i]
 		block := g.block(a)
+		a.compared(block, false)
 		if len(block) == 0 {
 			a.w.stats.Misses++
 			continue
@@ -348,6 +349,9 @@ func (g *gather) proceed() {
 
 // clear gives back the parts of a window.
 func (g *gather) clear() {
+	for i := range g.asked { // what was not told of yet
+		g.asked[i].compared(nil, true)
+	}
 	for _, p := range g.parts {
 		p.call.Reset()
 		*p = part{call: p.call, line: p.line[:0], asked: p.asked[:0], values: g.front.spare(p.values)}

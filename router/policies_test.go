@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -217,4 +218,80 @@ func TestShadow(t *testing.T) {
 		c.ask(fmt.Sprintf("get in:%d\r\n", 2+i%3), hit(fmt.Sprint("in:", 2+i%3), "v")+"END\r\n")
 	}
 	p.until("the shadows have faded", func(s router.Snapshot) bool { return s.Failed >= 50 })
+}
+
+// What a pool answers to the reads that it sees is compared, by any protocol and in company, and
+// the log tells of it without keys.
+func TestShadowIsCompared(t *testing.T) {
+	var log memcachedtest.Output
+	cfg := config{}
+	cfg.Loops, cfg.Log = 1, slog.New(slog.NewTextHandler(&log, nil))
+	cfg.Routes = []router.Route{{Pool: "a", Shadow: router.Split{Pool: "b", Share: 1}, Compare: true}}
+	p := startPools(t, cfg, memcachedtest.Steady...)
+	c := dial(t, p.addr)
+	at := func(servers []*memcachedtest.Server, requests string) { // wherever the key is
+		t.Helper()
+		for _, s := range servers {
+			d := dial(t, s.Addr())
+			d.send(requests + "mn\r\n")
+			d.lines("MN")
+		}
+	}
+	for _, k := range []string{"same", "other", "flags", "less", "more"} {
+		at(p.a, set(k, "v"))
+		at(p.b, set(k, "v"))
+	}
+	at(p.b, set("other", "w")+"set flags 1 0 1\r\nv\r\ndelete less\r\n")
+	at(p.a, "delete more\r\n")
+	compared := func() (n [router.NumComparisons]uint64) {
+		for _, pool := range p.total().Pools {
+			for i := range n {
+				n[i] += pool.Compared[i]
+			}
+		}
+		return n
+	}
+	var want [router.NumComparisons]uint64
+	f := func(request string, results ...router.Comparison) {
+		t.Helper()
+		c.send(request + "mn\r\n")
+		c.lines("MN")
+		for _, r := range results {
+			want[r]++
+		}
+		p.until(fmt.Sprintf("%q is compared", request), func(router.Snapshot) bool { return compared() == want })
+	}
+	f("get same\r\n", router.Equal)
+	f("get none\r\n", router.Equal)
+	f("get other\r\n", router.Different)
+	f("gets flags\r\n", router.Different)
+	f("mg flags v f\r\n", router.Different)
+	f("mg flags v\r\n", router.Equal)
+	f("mg less\r\n", router.Missing)
+	f("get more\r\n", router.Surplus)
+	f("get same other less more none flags\r\n", router.Equal, router.Different, router.Missing, router.Surplus, router.Equal, router.Different)
+	f(set("less", "v")+"touch same 0\r\ngat 0 same\r\nget less\r\n", router.Equal)
+	for _, s := range p.b {
+		s.Stop()
+	}
+	f("get same\r\nget same less\r\n", router.Uncompared, router.Uncompared, router.Uncompared)
+	if lines := strings.Count(log.String(), "shadow differs"); lines == 0 || uint64(lines) > want[router.Different]+want[router.Missing]+want[router.Surplus]-2 {
+		t.Errorf("%d lines tell of what differs", lines)
+	}
+	if l := log.String(); !strings.Contains(l, "pool=b from=a how=different hash=") || strings.Contains(l, "other") {
+		t.Errorf("the log says %s", l)
+	}
+}
+
+// Comparing allocates nothing but for more reads outstanding than there ever were, of which there
+// are not more than 1024 of a loop, with some five objects each.
+func TestComparingDoesNotAllocate(t *testing.T) {
+	cfg := config{}
+	cfg.Routes = []router.Route{{Pool: "a", Shadow: router.Split{Pool: "b", Share: 1}, Compare: true}}
+	p := startPools(t, cfg, memcachedtest.Steady...)
+	c := dial(t, p.addr)
+	fillHot(c)
+	for _, h := range hotPaths() {
+		wantAllocations(t, c, h, 400, 6000)
+	}
 }

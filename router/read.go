@@ -106,7 +106,7 @@ func (q *request) unread(raw []byte, f backend.Failure) {
 		q.crash(f)
 		return
 	}
-	if q.strayed && q.piece.of != nil {
+	if q.strayed && (q.piece.of != nil || q.shadow) {
 		q.unanswered = true
 	}
 	q.finish(q.w.failureReply(q.verb, raw, f))

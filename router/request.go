@@ -86,7 +86,8 @@ type detour struct {
 	avoid *node   // has failed it
 	under *route  // says more of it than its pool; else nil
 	// shadow says that no client waits for it.
-	shadow bool
+	shadow  bool
+	compare *comparison // of its answer with another pool's; nil if there is none
 	// hidesFlags says that the client did not ask for the flags that were asked for.
 	hidesFlags bool
 	piece      piece
@@ -324,6 +325,9 @@ func (q *request) finish(b []byte) { q.end(b, memproto.OutcomeOf(q.verb, b)) }
 // end is finish with what the reply says.
 func (q *request) end(b []byte, o memproto.Outcome) {
 	s := q.session
+	if q.strayed && q.compare != nil && !q.shadow {
+		q.compared(b, false)
+	}
 	if q.counted {
 		q.depart()
 	}

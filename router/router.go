@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cacherouter/quota"
 	"cacherouter/reactor"
 
 	"golang.org/x/sync/errgroup"
@@ -123,6 +124,7 @@ type Router struct {
 	networks []*network    // the longest prefix first
 	sessions atomic.Uint64 // so far
 	local    *entrance     // of clients in this process
+	unequal  *quota.Quota  // lines about shadows that differ
 
 	changing sync.Mutex    // held by a change of pools and routes
 	ended    chan struct{} // closed when the loops have
@@ -154,6 +156,9 @@ func New(c Config) (*Router, error) {
 		return nil, err
 	}
 	if r.networks, err = newNetworks(c.Clients); err != nil {
+		return nil, err
+	}
+	if r.unequal, err = quota.New(quota.Config{Rate: 1, Burst: 1}); err != nil {
 		return nil, err
 	}
 	for range c.Loops {

@@ -34,6 +34,8 @@ type Route struct {
 	Split Split
 	// Shadow is sent a share of the requests, too; see [Split.Share].
 	Shadow Split
+	// Compare compares the answers of that pool to reads with those of the route's own.
+	Compare bool
 	// Quota bounds what may be asked by the route, through all loops together.
 	Quota quota.Config
 	// Priority says how soon its requests are shed; see [PoolConfig.Shed].
@@ -71,6 +73,7 @@ type route struct {
 	below          uint64 // the hashes of those; 0 if there are none
 	shade          *Pool  // sees a share of the requests
 	shadeBelow     uint64 // the hashes of their keys; 0 if there are none
+	compares       bool
 	quota          *quota.Quota
 	bounds         quota.Config // that it is made of
 	priority       Priority
@@ -86,7 +89,7 @@ var (
 // newRoute makes a route ready.
 func newRoute(r Route, pools []*Pool) (route, error) {
 	t := route{
-		prefix: []byte(r.Prefix), deny: r.Deny, readOnly: r.ReadOnly, maxTTL: int64(r.MaxTTL / time.Second), add: []byte(r.Add),
+		prefix: []byte(r.Prefix), deny: r.Deny, readOnly: r.ReadOnly, maxTTL: int64(r.MaxTTL / time.Second), add: []byte(r.Add), compares: r.Compare,
 		pool: named(pools, r.Pool), priority: r.Priority, bounds: r.Quota,
 	}
 	if r.Strip {

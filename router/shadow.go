@@ -37,14 +37,19 @@ func (s *session) shadowed(r *route, key []byte) *worker {
 // see it.
 func (w *worker) shadow(of *request, key, raw []byte) {
 	q := w.newShadow(key, of.coded, of.verb, of.kind)
+	if of.under.compares && of.kind != memproto.Changes && of.verb.Retrieves() {
+		c := w.newComparison(of.w, key)
+		of.compare, q.compare = c, c
+	}
 	q.adds = of.adds
 	q.call.Repeatable, q.repeatable = of.repeatable, of.repeatable
 	q.pass(raw)
 }
 
-// shadowGet sends a get of one key.
-func (w *worker) shadowGet(key []byte) {
+// shadowGet sends a get of one key, to be compared with another one's unless c is nil.
+func (w *worker) shadowGet(key []byte, c *comparison) {
 	q := w.newShadow(key, false, memproto.Get, memproto.Reads)
+	q.compare = c
 	q.call.Repeatable, q.repeatable = true, true
 	w.line = append(append(append(w.line[:0], "get "...), key...), "\r\n"...)
 	q.pass(w.line)
@@ -68,6 +73,7 @@ func (q *request) faded(b []byte) {
 	case !q.strayed:
 	case q.shadow:
 		q.w.shadows--
+		q.compared(b, q.unanswered)
 	case q.piece.of != nil:
 		q.piece.of.took(q.piece.place, b, q.unanswered)
 	}

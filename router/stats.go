@@ -25,6 +25,7 @@ type Stats struct {
 	OverQuota    uint64                      // requests refused by quotas
 	Shadowed     uint64                      // requests to see how they do that no client waits for
 	ShadowsLost  uint64                      // those left out as there were too many
+	Compared     [NumComparisons]uint64      // reads among them, by how the answer compares with the other pool's
 	Failed       uint64                      // requests that no server answered
 	Failures     [backend.NumFailures]uint64 // those, by what became of them
 	Faulty       uint64                      // errors that servers answered with
@@ -101,6 +102,9 @@ func (st *Stats) add(o *Stats) {
 	st.OverQuota += o.OverQuota
 	st.Shadowed += o.Shadowed
 	st.ShadowsLost += o.ShadowsLost
+	for i, n := range o.Compared {
+		st.Compared[i] += n
+	}
 	st.Failed += o.Failed
 	st.Torn += o.Torn
 	st.Hangups += o.Hangups

@@ -273,5 +273,7 @@ func TestBadPartsSayWhereAndWhat(t *testing.T) {
 	f(twoPools+"routes:\n  - {pool: users, shadow: {pool: none, percent: 1}}\n", "line 10", "shadow", "no pool none")
 	f(twoPools+"routes:\n  - {pool: users, shadow: {pool: users, percent: 1}}\n", "line 10", "shadow", "the route itself")
 	f(twoPools+"routes:\n  - {pool: users, split: {pool: users, percent: 1}}\n", "line 10", "split", "the route itself")
+	f(twoPools+"routes:\n  - {pool: users, shadow: {compare: true}}\n", "line 10", "shadow", "no pool to compare")
+	f(twoPools+"routes:\n  - {pool: users, split: {pool: pages, compare: true}}\n", "line 10", "compare")
 	f(twoPools+"routes:\n  - {pool: users, shadow: {pool: pages, percent: -1}}\n", "line 10", "shadow", "-1")
 }

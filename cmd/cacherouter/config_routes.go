@@ -29,16 +29,33 @@ type routeConfig struct {
 	Concurrent int     `yaml:"concurrent" doc:"Requests in flight by this route; more are answered with SERVER_ERROR route has too many requests in flight. 0 means no bound."`
 	Priority   string  `yaml:"priority" doc:"low, normal or high: which requests the pool sheds first; see pool.shed. Empty means normal."`
 
-	Split  splitConfig `yaml:"split"`
-	Shadow splitConfig `yaml:"shadow"`
+	Split  splitConfig  `yaml:"split"`
+	Shadow shadowConfig `yaml:"shadow"`
 
 	line int // in its file
 }
 
 // splitConfig names another pool for a share of a route's keys.
 type splitConfig struct {
-	Pool    string  `yaml:"pool" doc:"Another pool: with split a share of the keys goes there, with shadow it sees the requests on that share, too, and nobody waits for its answers. Which keys they are their hashes say."`
+	Pool    string  `yaml:"pool" doc:"Another pool, that a share of the keys goes to. Which keys they are their hashes say."`
 	Percent float64 `yaml:"percent" doc:"That share, 0 to 100. Keys that are in it stay while it grows."`
+}
+
+// shadowConfig names a pool that is to see a share of a route's requests.
+type shadowConfig struct {
+	Pool    string  `yaml:"pool" doc:"Another pool, that sees the requests on a share of the keys, too, and for whose answers nobody waits. Which keys they are their hashes say."`
+	Percent float64 `yaml:"percent" doc:"That share, 0 to 100. Keys that are in it stay while it grows."`
+	Compare bool    `yaml:"compare" doc:"Compare the answers to reads with those of the route's pool, count what is equal and what is not, and log one key a second where they differ."`
+}
+
+func (s *shadowConfig) share() *splitConfig { return &splitConfig{s.Pool, s.Percent} }
+
+// check says what is wrong with it.
+func (s *shadowConfig) check() error {
+	if s.Pool == "" && s.Compare {
+		return errors.New("says no pool to compare with")
+	}
+	return s.share().check()
 }
 
 func (s *splitConfig) check() error {
@@ -111,6 +128,9 @@ func (r *routeConfig) says() string {
 	}
 	if r.Shadow.Pool != "" {
 		s += fmt.Sprintf(", those on %v %% of the keys seen by pool %s", r.Shadow.Percent, r.Shadow.Pool)
+		if r.Shadow.Compare {
+			s += ", which is compared"
+		}
 	}
 	if r.Add != "" {
 		s += fmt.Sprintf(", %q before it", r.Add)
@@ -172,7 +192,7 @@ func (c *config) routes(table []routeConfig) (all []router.Route) {
 	for _, r := range table {
 		to := router.Route{Prefix: r.Prefix, Deny: r.Deny, ReadOnly: r.ReadOnly, MaxTTL: time.Duration(r.TTLCap), Strip: r.Strip, Add: r.Add, Quota: r.quota(), Priority: priorities[r.Priority]}
 		if p, _ := c.one(r.Pool); !r.Deny { // checked
-			to.Pool, to.Split, to.Shadow = p.name, r.Split.asRouted(), r.Shadow.asRouted()
+			to.Pool, to.Split, to.Shadow, to.Compare = p.name, r.Split.asRouted(), r.Shadow.share().asRouted(), r.Shadow.Compare
 		}
 		all = append(all, to)
 	}

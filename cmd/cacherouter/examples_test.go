@@ -394,6 +394,25 @@ var examples = map[string]func(e *example, c *exampleClient){
 		if n, seen := e.items("10.0.0."), e.items("10.0.1."); n != 200 || seen < 5 || seen > 45 {
 			e.t.Errorf("the pool holds %d items, the one that sees a tenth %d", n, seen)
 		}
+		for i := range 200 {
+			c.is(fmt.Sprint("get k", i), fmt.Sprintf("k%d=v", i))
+		}
+		equal := func() (n int) {
+			snaps, err := e.server.router.Snapshots(context.Background())
+			if err != nil {
+				e.t.Fatal(err)
+			}
+			for _, pool := range router.Total(snaps).Pools {
+				n += int(pool.Compared[router.Equal])
+			}
+			return n
+		}
+		for equal() < 5 && time.Now().Before(deadline) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := equal(); n < 5 || n > 45 {
+			e.t.Errorf("%d answers of a tenth of 200 are equal", n)
+		}
 		e.servers["10.0.1.1"].Stop()
 		for i := range 200 {
 			c.is(fmt.Sprint("get k", i), fmt.Sprintf("k%d=v", i))
