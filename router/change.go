@@ -266,7 +266,7 @@ func (f *front) dismiss() {
 		w := l.w
 		w.loop.Stop(&w.leaser)
 		for _, n := range w.nodes {
-			n.Retire()
+			n.Close() // nothing is outstanding, and what a client that has gone left behind fails
 		}
 		past := &f.past
 		if l.heir != nil {

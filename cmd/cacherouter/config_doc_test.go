@@ -17,7 +17,7 @@ func configDoc() string {
 		"| field | default | meaning |\n|---|---|---|\n")
 	writeFields(&b, "", reflect.ValueOf(defaultConfig()))
 	b.WriteString("\nA reload (SIGHUP, `cacherouter reload`, `POST /api/v1/reload`, or `reload.watch`) reads the file again, and no request is lost. It takes over what is under `pool`, `pools`, `routes`, `listen[].routes` and `reload`, " +
-		"but not where a pool's servers come from, nor its `tls`, `passwords` and `announce`; those, and all else, take an upgrade, which clients do not notice. operations.md says more. " +
+		"but not where a pool's servers come from, nor its `tls`, `passwords` and `announce`, nor whether it has `large_values`; those, and all else, take an upgrade, which clients do not notice. operations.md says more. " +
 		"Keys, certificates and password files are read again whenever they change. A file that does not check changes nothing.\n")
 	return b.String()
 }

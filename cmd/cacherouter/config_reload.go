@@ -89,12 +89,15 @@ func amendedListeners(before, next []listenerConfig) (out []listenerConfig, pend
 }
 
 // takesUpgrade says why a pool cannot become another one while the router runs: what its
-// membership knows of servers, and has promised other routers, would be lost.
+// membership knows of servers, and has promised other routers, would be lost, or items read wrongly.
 func (p *poolConfig) takesUpgrade(next *poolConfig) error {
 	for _, d := range compared(p, next) {
 		if d.in(sourceFields) {
 			return badField(fmt.Errorf("is %s, was %s: takes an upgrade, by SIGUSR2", d.to, d.from), "pool", d.field)
 		}
+	}
+	if (p.Large.SplitOver == 0) != (next.Large.SplitOver == 0) { // one loop would show the heads that another one stores
+		return badField(errors.New("to begin or to end with parts takes an upgrade, by SIGUSR2"), "pool", "large_values", "split_over")
 	}
 	if (len(p.Servers) == 0) != (len(next.Servers) == 0) {
 		return badField(errors.New("to begin or to end with a list takes an upgrade, by SIGUSR2"), "pool", "servers")

@@ -96,6 +96,8 @@ func TestWhatTakesAnUpgrade(t *testing.T) {
 	f(static, "pool: {servers: [h:2], distribution: maglev, timeout: 3s}\n", "")
 	f(static, "pool: {dns: ['a.example:1']}\n", "pool: dns: is - a.example:1, was none: takes an upgrade")
 	f("pool: {servers: [h:1], dns: ['a.example:1']}\n", "pool: {dns: ['a.example:1']}\n", "pool: servers: to begin or to end with a list")
+	f(static, "pool: {servers: [h:1], large_values: {split_over: 1000000}}\n", "pool: large_values: split_over: to begin")
+	f("pool: {servers: [h:1], large_values: {split_over: 1000}}\n", "pool: {servers: [h:1], large_values: {split_over: 2000}}\n", "")
 	f(static, "pool: {servers: [h:1], tls: {server_name: x}}\n", "pool: tls")
 }
 
