@@ -112,12 +112,7 @@ func (p *planner) failOver(h handle, o outcome, spare []outcome) outcome {
 
 // failoverFor translates a FailoverWithExptimeRoute.
 func (p *planner) failoverFor(h handle, depth int) (outcome, error) {
-	h.field("normal").see()
-	normal, err := p.child(h, "normal")
-	if err != nil {
-		return outcome{}, err
-	}
-	o, err := p.outcome(normal, depth+1)
+	o, err := p.beneath(h, "normal", depth)
 	if err != nil {
 		return o, err
 	}
@@ -169,21 +164,11 @@ func (p *planner) missFailover(h handle, depth int) (outcome, error) {
 
 // warmUp translates a WarmUpRoute.
 func (p *planner) warmUp(h handle, depth int) (outcome, error) {
-	h.field("cold").see()
-	h.field("warm").see()
-	cold, err := p.child(h, "cold")
-	if err != nil {
-		return outcome{}, err
-	}
-	o, err := p.outcome(cold, depth+1)
+	o, err := p.beneath(h, "cold", depth)
 	if err != nil {
 		return o, err
 	}
-	from, err := p.child(h, "warm")
-	if err != nil {
-		return o, err
-	}
-	warm, err := p.outcome(from, depth+1)
+	warm, err := p.beneath(h, "warm", depth)
 	if err != nil {
 		return o, err
 	}
@@ -210,21 +195,17 @@ func (p *planner) shadowed(h handle, depth int) (outcome, error) {
 
 // migrate translates a MigrateRoute.
 func (p *planner) migrate(h handle, depth int) (outcome, error) {
-	for _, name := range []string{"from", "to", "start_time", "interval"} {
-		h.field(name).see()
+	h.field("start_time").see()
+	h.field("interval").see()
+	from, err := p.beneath(h, "from", depth)
+	if err != nil {
+		return from, err
 	}
-	ends := make(map[string]outcome)
-	for _, name := range []string{"from", "to"} {
-		child, err := p.child(h, name)
-		if err != nil {
-			return outcome{}, err
-		}
-		if ends[name], err = p.outcome(child, depth+1); err != nil {
-			return outcome{}, err
-		}
+	to, err := p.beneath(h, "to", depth)
+	if err != nil {
+		return to, err
 	}
 	when, err := migration(h, time.Now())
-	from, to := ends["from"], ends["to"]
 	switch {
 	case err != nil:
 		return from, err

@@ -25,16 +25,6 @@ func (p *planner) outcome(h handle, depth int) (outcome, error) {
 	h.at.see()
 	h.field("type").see()
 	h.field("name").see()
-	beneath := func(h handle, err error) (outcome, error) {
-		if err != nil {
-			return outcome{}, err
-		}
-		return p.outcome(h, depth+1)
-	}
-	take := func(field string) (handle, error) {
-		h.field(field).see()
-		return p.child(h, field)
-	}
 	switch h.kind {
 	case "PoolRoute", "HashRoute", "SaltedFailoverRoute":
 		return p.pooled(h, depth)
@@ -46,20 +36,11 @@ func (p *planner) outcome(h handle, depth int) (outcome, error) {
 	case "OperationSelectorRoute", "PrefixPolicyRoute", "RoutingGroupRoute":
 		return p.byOperation(h, depth)
 	case "ModifyKeyRoute":
-		o, err := beneath(take("target"))
-		return p.modified(h, o), err
+		return p.modified(h, depth)
 	case "ModifyExptimeRoute":
-		o, err := beneath(take("target"))
-		if err != nil {
-			return o, err
-		}
-		return p.bounded(h, o)
+		return p.bounded(h, depth)
 	case "BigValueRoute":
-		o, err := beneath(take("target"))
-		if err != nil {
-			return o, err
-		}
-		return p.inParts(h, o)
+		return p.inParts(h, depth)
 	case "AllSyncRoute", "AllAsyncRoute", "AllInitialRoute", "AllFastestRoute", "AllMajorityRoute":
 		return p.broadcast(h, depth)
 	case "RandomRoute", "LatestRoute", "HostIdRoute", "LoadBalancerRoute", "OriginalClientHashRoute":
@@ -77,15 +58,34 @@ func (p *planner) outcome(h handle, depth int) (outcome, error) {
 	case "MigrateRoute":
 		return p.migrate(h, depth)
 	}
+	return p.passed(h, depth)
+}
+
+// passed translates a handle that has no counterpart into what it asks first.
+func (p *planner) passed(h handle, depth int) (outcome, error) {
 	field := cmp.Or(firstOf[h.kind], later[h.kind])
 	if field == "" {
 		return outcome{}, h.at.fault("nothing is known of route handle %q", h.kind)
 	}
 	p.note(h.at, "%s has no counterpart: requests go where its %s sends them", h.kind, field)
-	if h.body.is(text) {
-		return beneath(p.one(h.body))
+	if !h.body.is(text) {
+		return p.beneath(h, field, depth)
 	}
-	return beneath(take(field))
+	next, err := p.one(h.body)
+	if err != nil {
+		return outcome{}, err
+	}
+	return p.outcome(next, depth+1)
+}
+
+// beneath translates the handle in a field of another one.
+func (p *planner) beneath(h handle, field string, depth int) (outcome, error) {
+	h.field(field).see()
+	next, err := p.child(h, field)
+	if err != nil {
+		return outcome{}, err
+	}
+	return p.outcome(next, depth+1)
 }
 
 // pooled translates a PoolRoute, or a HashRoute of a pool's servers.
@@ -191,7 +191,11 @@ func (p *planner) intern(pool *Pool) *Pool {
 }
 
 // modified translates a ModifyKeyRoute.
-func (p *planner) modified(h handle, o outcome) outcome {
+func (p *planner) modified(h handle, depth int) (outcome, error) {
+	o, err := p.beneath(h, "target", depth)
+	if err != nil {
+		return o, err
+	}
 	for _, f := range []struct {
 		name string
 		to   *string
@@ -207,11 +211,15 @@ func (p *planner) modified(h handle, o outcome) outcome {
 	if v := h.body.take("set_routing_prefix"); v.is(text) {
 		p.note(v, "has no counterpart: servers see keys without routing prefix")
 	}
-	return o
+	return o, nil
 }
 
 // bounded translates a ModifyExptimeRoute.
-func (p *planner) bounded(h handle, o outcome) (outcome, error) {
+func (p *planner) bounded(h handle, depth int) (outcome, error) {
+	o, err := p.beneath(h, "target", depth)
+	if err != nil {
+		return o, err
+	}
 	seconds, err := h.body.take("exptime").int(0)
 	if err != nil {
 		return o, err
@@ -236,7 +244,11 @@ func (p *planner) bounded(h handle, o outcome) (outcome, error) {
 }
 
 // inParts translates a BigValueRoute.
-func (p *planner) inParts(h handle, o outcome) (outcome, error) {
+func (p *planner) inParts(h handle, depth int) (outcome, error) {
+	o, err := p.beneath(h, "target", depth)
+	if err != nil {
+		return o, err
+	}
 	threshold, err := h.body.take("split_threshold").int(0)
 	switch {
 	case err != nil || o.pool == nil:
