@@ -56,18 +56,40 @@ func (w *worker) newComparison(asked *worker, key []byte) *comparison {
 	return c
 }
 
-// leaveShadow shows one key of a multiget to the pool that is to see it, and returns what
-// compares the answers, nil if nothing does.
-func (g *gather) leaveShadow(asked *worker, r *route, key []byte) (c *comparison) {
+// comparedKey is a key of a multiget, by its place in the window, whose answer is compared.
+type comparedKey struct {
+	place int
+	of    *comparison
+}
+
+// leaveShadow shows the key that is asked for next to the pool that is to see it.
+func (g *gather) leaveShadow(asked *worker, r *route, key []byte) {
 	w := g.request.session.shadowed(r, key)
 	if w == nil || g.touches() {
-		return nil
+		return
 	}
+	var c *comparison
 	if r.compares {
 		c = w.newComparison(asked, key)
+		g.compares = append(g.compares, comparedKey{len(g.asked), c})
 	}
 	w.shadowGet(key, c)
-	return c
+}
+
+// compared tells what became of the keys of the window to what compares them. Failed says that
+// there was no answer.
+func (g *gather) compared(failed bool) {
+	for _, k := range g.compares {
+		o, block := memproto.Miss, []byte(nil)
+		if !failed {
+			block = g.block(&g.asked[k.place])
+		}
+		if len(block) > 0 {
+			o = memproto.Hit
+		}
+		k.of.tell(0, block, o, failed)
+	}
+	g.compares = g.compares[:0]
 }
 
 // compared tells the request's answer to what compares it, if anything does. Failed says that
@@ -80,18 +102,6 @@ func (q *request) compared(b []byte, failed bool) {
 			place = 1
 		}
 		c.tell(place, b, memproto.OutcomeOf(q.verb, b), failed)
-	}
-}
-
-// compared is the same for one key of a multiget. No block is a miss.
-func (a *askedKey) compared(block []byte, failed bool) {
-	if c := a.compare; c != nil {
-		a.compare = nil
-		o := memproto.Miss
-		if len(block) > 0 {
-			o = memproto.Hit
-		}
-		c.tell(0, block, o, failed)
 	}
 }
 

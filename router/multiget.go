@@ -46,7 +46,9 @@ type gather struct {
 	fault   []byte          // an error line of any server
 	torn    bool            // some of the reply has been sent
 	parked  bool            // a window waits to be asked for
-	quotas  []*quota.Quota  // that it is counted by
+	// compares are the keys of the window that another pool was asked for, too.
+	compares []comparedKey
+	quotas   []*quota.Quota // that it is counted by
 }
 
 // askedKey is one key of a window, and where its value is.
@@ -56,10 +58,9 @@ type askedKey struct {
 	under    *route  // says more of it than its pool; else nil
 	part     *part   // nil if it is asked for by itself
 	more     bool    // a miss is not the last word
-	compare  *comparison
-	head     bool   // the block is that of a head, whose value has to be put together
-	token    uint64 // the key's epoch, if any server with a copy could be asked
-	from, to int    // the VALUE block in the part's values, or the gather's; empty on a miss
+	head     bool    // the block is that of a head, whose value has to be put together
+	token    uint64  // the key's epoch, if any server with a copy could be asked
+	from, to int     // the VALUE block in the part's values, or the gather's; empty on a miss
 }
 
 // multiget serves a retrieval of several keys.
@@ -145,10 +146,11 @@ func (g *gather) add(key []byte) {
 		return
 	}
 	w.budget.Asked(1)
-	c := g.leaveShadow(w, r, key)
+	if r != nil && r.shadeBelow > 0 {
+		g.leaveShadow(w, r, key)
+	}
 	w.seal(hash, key)
 	n, a := g.home(w, hash, key)
-	a.compare = c
 	if r != nil && r.maxTTL > 0 && g.touches() { // in words of its own
 		n, a.more = nil, true
 	}
@@ -292,10 +294,12 @@ func (g *gather) deliver() {
 		s.held -= len(g.request.reply)
 		g.request.reply = g.request.reply[:0]
 	}
+	if len(g.compares) > 0 {
+		g.compared(false)
+	}
 	for i := range g.asked {
 		a := &g.asked[i]
 		block := g.block(a)
-		a.compared(block, false)
 		if len(block) == 0 {
 			a.w.stats.Misses++
 			continue
@@ -349,8 +353,8 @@ func (g *gather) proceed() {
 
 // clear gives back the parts of a window.
 func (g *gather) clear() {
-	for i := range g.asked { // what was not told of yet
-		g.asked[i].compared(nil, true)
+	if len(g.compares) > 0 {
+		g.compared(true)
 	}
 	for _, p := range g.parts {
 		p.call.Reset()
