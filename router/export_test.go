@@ -38,3 +38,10 @@ func Guests(r *Router) (n int) {
 	}
 	return n
 }
+
+// JoinAtMost bounds the bytes that each loop of a running router puts together at a time.
+func JoinAtMost(r *Router, bytes int) {
+	for _, f := range r.fronts {
+		f.loop.Post(func() { f.joins.most = bytes })
+	}
+}

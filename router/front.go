@@ -65,6 +65,7 @@ func newFront(r *Router, l *reactor.Loop) *front {
 		sessions: make(map[*session]struct{}),
 		parser:   memproto.Parser{MaxLine: r.cfg.MaxLine},
 		stats:    Stats{Requests: make([]uint64, memproto.NumVerbs)},
+		joins:    joins{most: maxJoining},
 	}
 	for _, p := range r.pools {
 		f.parser.MaxValue = max(f.parser.MaxValue, p.cfg.MaxValue)

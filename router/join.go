@@ -41,6 +41,7 @@ type join struct {
 
 // joins are those of a loop.
 type joins struct {
+	most  int // maxJoining, but in tests
 	bytes int // of those that are begun
 	queue []*join
 }
@@ -90,7 +91,7 @@ func (j *join) open(value []byte) {
 // joinNext begins those whose turn it is.
 func (f *front) joinNext() {
 	s := &f.joins
-	for len(s.queue) > 0 && (s.bytes == 0 || s.bytes+len(s.queue[0].value) <= maxJoining) {
+	for len(s.queue) > 0 && (s.bytes == 0 || s.bytes+len(s.queue[0].value) <= s.most) {
 		j := s.queue[0]
 		s.queue = s.queue[1:]
 		s.bytes += len(j.value)

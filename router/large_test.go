@@ -229,3 +229,57 @@ func TestUnansweredPart(t *testing.T) {
 		}
 	}
 }
+
+// Large values go by the binary protocol, by other names, and to pools that see them, as small
+// ones do.
+func TestLargeOtherwise(t *testing.T) {
+	cfg := config{Pool: splitting["flights"]}
+	cfg.Routes = []router.Route{{Prefix: "in:", Strip: true, Pool: "a", MaxTTL: 1000 * time.Second, Shadow: router.Split{Pool: "b", Share: 1}, Compare: true}}
+	p := startPools(t, cfg)
+	c := dial(t, p.addr)
+	v := long(4500)
+	c.ask(setOf("set", "in:k", "3", v, "")+"get in:k\r\nget in:none in:k\r\n", "STORED\r\n"+valueOf("in:k", "3", v)+"END\r\n"+valueOf("in:k", "3", v)+"END\r\n")
+	c.ask("mg in:k v k s\r\n", "VA 4500 kin:k s4500\r\n"+v+"\r\n")
+	b := dial(t, p.addr)
+	b.send(packet(memproto.OpGet, 0, "in:k", "") + packet(memproto.OpSet, 8, "in:k", v[1:]) + packet(memproto.OpGetK, 0, "in:k", ""))
+	for _, want := range []string{v, "", "in:k" + v[1:]} {
+		if status, body := binaryReply(b); status != 0 || !strings.HasSuffix(body, want) {
+			t.Errorf("status %d, %.50q, want %.50q", status, body, want)
+		}
+	}
+	if has(p.a) != 6+5 {
+		t.Errorf("the pool holds %d items, want two heads' parts and a head", has(p.a))
+	}
+	p.until("the shadow pool has split what it saw, and answers alike", func(s router.Snapshot) bool {
+		return has(p.b) == has(p.a) && s.Compared[router.Equal]+s.Compared[router.Missing] >= 5
+	})
+	for _, s := range p.a { // the route's bound holds for parts
+		for _, key := range parts(t, dial(t, s.Addr())) {
+			if left := dial(t, s.Addr()).ttl(key); left < 0 || left > 1000 {
+				t.Errorf("a part has %d s left", left)
+			}
+		}
+	}
+}
+
+// While others are put together a value waits, and a multiget has no more at a time than that.
+func TestLargeValuesWaitForTheirTurn(t *testing.T) {
+	r := start(t, config{Pool: splitting["flights"]}, addresses(t, 2)...)
+	router.JoinAtMost(r.Router, 5000)
+	r.total() // so all loops know
+	a, b := dial(t, r.addr), dial(t, r.addr)
+	v, w := long(4000), long(9000)
+	a.ask(setOf("set", "k", "0", v, "")+setOf("set", "l", "0", v[1:], "")+setOf("set", "m", "0", w, ""), "STORED\r\nSTORED\r\nSTORED\r\n")
+	var requests, replies string
+	for _, key := range []struct{ k, v string }{{"k", v}, {"l", v[1:]}, {"m", w}} {
+		requests += "get " + key.k + "\r\n"
+		replies += hit(key.k, key.v) + "END\r\n"
+	}
+	for range 20 {
+		a.send(strings.Repeat(requests, 5))
+		b.send(strings.Repeat(requests, 5))
+		a.want(strings.Repeat(replies, 5))
+		b.want(strings.Repeat(replies, 5))
+	}
+	a.ask("get k none\r\nget k l\r\nget l\r\n", hit("k", v)+"END\r\nSERVER_ERROR too many large values at once\r\n"+hit("l", v[1:])+"END\r\n")
+}

@@ -139,7 +139,7 @@ func (g *gather) answered(i int, b []byte) {
 	head := a.head
 	a.part, a.more, a.head, a.from, a.to = nil, false, false, 0, 0
 	switch {
-	case memproto.IsValue(b) && head && len(g.values)+len(b) > maxJoining && len(g.values) > 0:
+	case memproto.IsValue(b) && head && len(g.values)+len(b) > g.front.joins.most && len(g.values) > 0:
 		g.front.stats.Refused[memproto.TooLarge]++
 		g.fault = append(g.fault[:0], tooMuch...)
 	case memproto.IsValue(b):
