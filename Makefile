@@ -7,7 +7,7 @@ OPS ?= 1000000
 STATICCHECK ?= $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 30s
 
-.PHONY: help run build test test-deps lint fmt fuzz coherence bench bench-peers bench-scale bench-protocols scenarios scenarios-long lab bound-long release clean
+.PHONY: help run build pgo test test-deps lint fmt fuzz coherence bench bench-peers bench-scale bench-protocols scenarios scenarios-long lab bound-long release clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -15,8 +15,11 @@ help:
 run: ## start a router with embedded servers (cacherouter dev)
 	$(GO) run ./cmd/cacherouter dev
 
-build: ## build bin/cacherouter
-	$(GO) build -trimpath -o bin/cacherouter ./cmd/cacherouter
+build: ## build bin/cacherouter as it is released
+	$(GO) build -trimpath -pgo=cmd/cacherouter/recorded.pgo -o bin/cacherouter ./cmd/cacherouter
+
+pgo: ## record anew what the compiler is told of the router under load, for build and release
+	scripts/pgo.sh
 
 test: test-deps lint ## the whole suite; installs the Debian packages it needs when run as root
 	$(GO) test -race -timeout 14m ./...

@@ -20,8 +20,8 @@ const (
 
 const (
 	settlePatience = 5 * time.Second
-	ownDescriptors = 100 // that a process needs beside those of clients
-	waveSize       = 100 // clients that ask at the same time, while idle clients are made
+	ownDescriptors = 1000 // that a process needs beside those of clients: each wave has some
+	waveSize       = 100  // clients that ask at the same time, while idle clients are made
 )
 
 // Idle is the memory of a proxy with many clients that have each been served and now do nothing.

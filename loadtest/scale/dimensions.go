@@ -36,11 +36,17 @@ type point struct {
 }
 
 // routerOf is how a router is started; zero fields are one loop, four servers, one pool, no route.
-type routerOf struct{ servers, loops, pools, routes int }
+type routerOf struct {
+	servers, loops, pools, routes int
+	unwatched                     bool // without membership, whose probes are not what a request costs
+}
 
 var dimensions = []dimension{
 	{"servers", func() []point { return servers(nil) }},
 	{"servers, pipelined", func() []point { return servers(pipelined) }},
+	{"watched servers", func() []point {
+		return routers("servers", nil, []int{3, 100, 1000}, func(n int) routerOf { return routerOf{servers: n} })
+	}},
 	{"clients", func() (all []point) {
 		most := min(mostClients, process.RaiseDescriptors(mostClients+spare)-spare)
 		for i, n := range []int{1, 50, 500, 5000, most} {
@@ -76,7 +82,7 @@ var dimensions = []dimension{
 func pipelined(p *load.Plan) { p.Pipeline = 16 }
 
 func servers(change func(*load.Plan)) []point {
-	return routers("servers", change, []int{3, 10, 30, 100, 300, 1000}, func(n int) routerOf { return routerOf{servers: n} })
+	return routers("servers", change, []int{3, 10, 30, 100, 300, 1000}, func(n int) routerOf { return routerOf{servers: n, unwatched: true} })
 }
 
 func routers(what string, change func(*load.Plan), counts []int, of func(int) routerOf) (all []point) {
@@ -131,6 +137,9 @@ func (p point) arguments(s *stage) (backends, args []string, err error) {
 		n = processes
 	}
 	args = []string{"--loops", strconv.Itoa(max(r.loops, 1))}
+	if r.unwatched {
+		args = append(args, "--no-membership")
+	}
 	if r.pools == 0 {
 		return s.backends(n), args, nil
 	}
