@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -81,7 +82,7 @@ func (w *world) mishap(fault string) {
 		w.renewed++
 		w.reload()
 	case serverAway:
-		w.failOver(n % (len(w.servers) - 1)) // the last one is the spare
+		w.failOver()
 	case splitGrows:
 		w.grow(m)
 	}
@@ -130,9 +131,15 @@ func (w *world) reload() {
 	}
 }
 
-// failOver kills a server, and restarts it when other servers have taken writes in its place.
-func (w *world) failOver(n int) {
+// failOver kills the home of a key, and restarts it when other servers have taken writes in its place.
+func (w *world) failOver() {
 	w.tb.Helper()
+	key := w.cohort.callers[0].cells[0].key
+	home := w.where([]string{key})[key]
+	n, err := strconv.Atoi(strings.TrimPrefix(home, "server"))
+	if err != nil {
+		w.tb.Fatalf("%s lives on %q", key, home)
+	}
 	before := w.counted()[failedOver]
 	w.servers[n].Stop()
 	for deadline := time.Now().Add(ripe); w.counted()[failedOver] < before+atWork && w.lasts(20*time.Millisecond); { // between two looks

@@ -179,25 +179,35 @@ func (w *world) keys() []string {
 	if w.plan.pools != "" {
 		return []string{"key0", "key1", "key2", "key3", "key4", "key5", "key6", "key7"}
 	}
+	var keys []string
+	for i := range 100 {
+		keys = append(keys, fmt.Sprintf("key%d", i))
+	}
+	byHome := make(map[string][]string)
+	homes := w.where(keys)
+	for _, key := range keys {
+		byHome[homes[key]] = append(byHome[homes[key]], key)
+	}
+	return inTurn(byHome)
+}
+
+// where returns the names of the servers that keys live on when all is well.
+func (w *world) where(keys []string) map[string]string {
+	w.tb.Helper()
 	path, err := w.plan.binary()
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	args := []string{"where", "--config", w.configs[0]}
-	for i := range 100 {
-		args = append(args, fmt.Sprintf("key%d", i))
-	}
-	out, err := exec.Command(path, args...).Output()
+	out, err := exec.Command(path, append([]string{"where", "--config", w.configs[0]}, keys...)...).Output()
 	if err != nil {
 		w.tb.Fatalf("cannot ask where keys live: %v", err)
 	}
-	byHome := make(map[string][]string)
+	homes := make(map[string]string)
 	for line := range strings.Lines(string(out)) {
 		words := strings.Split(line, "\t")
-		home, _, _ := strings.Cut(words[1], "=")
-		byHome[home] = append(byHome[home], words[0])
+		homes[words[0]], _, _ = strings.Cut(words[1], "=")
 	}
-	return inTurn(byHome)
+	return homes
 }
 
 // inTurn returns the first key of each server, and then the second of each.
