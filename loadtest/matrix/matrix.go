@@ -85,6 +85,7 @@ type Report struct {
 	Seconds    float64        `json:"seconds"`
 	Layout     process.Layout `json:"layout"`
 	Outcomes   []Outcome      `json:"outcomes"`
+	Failed     []string       `json:"failed,omitempty"` // loads that could not be measured, and why
 }
 
 // Measure runs c. With an error the report, if there is one, holds what was measured so far. All processes that
@@ -101,10 +102,14 @@ func Measure(ctx context.Context, c Config) (*Report, error) {
 			continue
 		}
 		o, err := s.run(ctx, l)
-		r.Outcomes = append(r.Outcomes, o)
-		if err != nil {
-			return r, err
+		if ctx.Err() != nil {
+			return r, ctx.Err()
 		}
+		if err != nil { // the others may go well
+			r.Failed = append(r.Failed, fmt.Sprintf("%s: %v", l.Name, err))
+			continue
+		}
+		r.Outcomes = append(r.Outcomes, o)
 	}
 	return r, nil
 }

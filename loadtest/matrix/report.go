@@ -39,6 +39,9 @@ func (r *Report) WriteText(out io.Writer) error {
 			fmt.Fprintf(out, "%s: %d rounds failed, the first: %s\n", o.Load.Name, len(o.Failed), o.Failed[0])
 		}
 	}
+	for _, why := range r.Failed {
+		fmt.Fprintln(out, why)
+	}
 	fmt.Fprintf(out, "\nmedians over %d rounds of %.1f s, layout %s; ratios are medians of the rounds' ratios\n\n", r.Rounds, r.Seconds, r.Layout)
 	return r.writeGoals(out)
 }
