@@ -41,6 +41,7 @@ type lane struct {
 	waiting  queue
 	unsent   []byte // requests that wait for the connection to open
 	line     line   // what was written last
+	within   bool   // the reply that comes is to a line of which some keys are answered
 	whole    []byte // a call's share of a line's reply, made whole
 	moved    progress
 	keys     [numSlots]uint32 // calls outstanding by class of key
@@ -90,7 +91,7 @@ func (l *lane) queued() int {
 func (l *lane) enqueue(c *Call, req []byte) {
 	c.more = false
 	open := l.conn != nil && !l.greeting
-	joined := open && l.s.cfg.Join && l.join(c, req)
+	joined := open && l.s.cfg.Join && !l.s.cfg.Health.apart.Load() && l.join(c, req)
 	l.waiting.push(c)
 	if !l.expiry.Armed() {
 		l.wake(l.s.deadline(c))
@@ -243,7 +244,7 @@ func (l *lane) failAll(f Failure) {
 func (l *lane) lost(f Failure) {
 	conn := l.conn
 	l.conn, l.greeting = nil, false
-	l.unsent, l.moved = nil, progress{}
+	l.unsent, l.moved, l.within = nil, progress{}, false
 	conn.Close()
 	unused := l.waiting.n == 0
 	if l.resend(f) == 0 && !(unused && f == Lost) { // a server may hang up on who asks nothing

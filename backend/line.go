@@ -119,6 +119,15 @@ func (c *Call) answeredLater(block []byte) bool {
 	return false
 }
 
+// keepApart has each get travel by itself from now on, as the server is no memcached, or not
+// only: a proxy before several may put values into an order of its own.
+func (s *Server) keepApart() {
+	if !s.cfg.Health.apart.Swap(true) {
+		s.cfg.Log.Warn("server answers a get of several keys as memcached would not, gets are not joined any more",
+			"server", s.cfg.Name, "addr", s.cfg.Address)
+	}
+}
+
 // keepWhole is the capacity above which a value's copy is not kept, in bytes.
 const keepWhole = 64 << 10
 

@@ -112,7 +112,7 @@ func keys(from, to int, between string) string {
 }
 
 // A server that answers a line with what was not asked for, or in another order, is not
-// believed.
+// believed, and not told such lines any more.
 func TestBadReplyToJoinedGets(t *testing.T) {
 	value := func(key string) string { return strings.TrimSuffix(hit(key, "1"), "END\r\n") }
 	for reply, first := range map[string]string{
@@ -132,6 +132,11 @@ func TestBadReplyToJoinedGets(t *testing.T) {
 		calls[0].want(first)
 		p = f.accept()
 		p.expect("get ")
+		l.do(func() {
+			if !s.cfg.Health.apart.Load() {
+				t.Errorf("%q is told lines still", reply)
+			}
+		})
 	}
 }
 

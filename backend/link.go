@@ -38,6 +38,9 @@ func (k *link) Received(b []byte) int {
 		c.fetchNext()
 		u, reply, used, err := l.unit(c, rest)
 		if err != nil {
+			if c.more || l.within {
+				l.s.keepApart()
+			}
 			l.lost(BadReply)
 			break
 		}
@@ -55,6 +58,7 @@ func (k *link) Received(b []byte) int {
 		l.tries = 0
 		l.s.count(c, u, reply)
 		if u.Last {
+			l.within = c.more
 			l.take()
 			took := l.s.took(c)
 			l.s.stats.Latency.Observe(took)

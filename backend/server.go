@@ -54,7 +54,10 @@ type Config struct {
 
 // Health counts the views of a server, one per loop, that cannot reach it. The zero
 // value is ready. Any goroutine may use it.
-type Health struct{ down atomic.Int32 }
+type Health struct {
+	down  atomic.Int32
+	apart atomic.Bool // gets are not joined any more
+}
 
 // Down returns how many views cannot reach the server.
 func (h *Health) Down() int { return int(h.down.Load()) }

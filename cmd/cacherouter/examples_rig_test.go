@@ -26,6 +26,7 @@ type example struct {
 	server  *server
 	servers map[string]*memcachedtest.Server // by the host that they have in the file
 	clients []*exampleClient                 // one of each listener
+	log     memcachedtest.Output
 }
 
 // exampleClient is a connection.
@@ -65,8 +66,7 @@ func (e *example) start(text string) {
 		t.Fatal(err)
 	}
 	cfg.Admin, cfg.Loops = "", 1
-	var log memcachedtest.Output
-	logger := slog.New(slog.NewTextHandler(&log, nil))
+	logger := slog.New(slog.NewTextHandler(&e.log, nil))
 	e.server = newServer(cfg, nil, logger, nil, "")
 	if ended, err := e.server.start(); ended || err != nil {
 		t.Fatalf("ended %v, %v", ended, err)
@@ -88,7 +88,7 @@ func (e *example) start(text string) {
 		}
 		e.server.leave()
 		if t.Failed() {
-			t.Log(log.String())
+			t.Log(e.log.String())
 		}
 	})
 	for i := range cfg.Listen {
