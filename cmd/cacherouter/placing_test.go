@@ -185,10 +185,10 @@ func TestParameters(t *testing.T) {
 	f("distribution", func(p *poolConfig) { p.Distribution = "ring" })
 	f("hash", func(p *poolConfig) { p.Hash = "md5" })
 	f("tag", func(p *poolConfig) { p.HashTag = "{}" })
-	f("modula", func(p *poolConfig) { p.Distribution = "twemproxy-modula" })
-	f("order", func(p *poolConfig) { p.Distribution = "twemproxy-modula"; slices.Reverse(p.Servers) })
+	f("ch3", func(p *poolConfig) { p.Distribution = "mcrouter-ch3" })
+	f("order", func(p *poolConfig) { p.Distribution = "mcrouter-ch3"; slices.Reverse(p.Servers) })
 	f("points", func(p *poolConfig) { p.Distribution, p.Points = "ring", 100 })
-	for _, d := range []string{"ring", "twemproxy-ketama"} {
+	for _, d := range []string{"ring", "twemproxy-ketama", "twemproxy-modula"} {
 		a, b := newPlacer(t, d, "a", "b", "c").pool, newPlacer(t, d, "b", "a").pool
 		if a.parameters() != b.parameters() {
 			t.Errorf("%s: the servers and their order count where they make no difference", d)
