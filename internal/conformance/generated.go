@@ -11,19 +11,19 @@ func generated() []Conversation {
 }
 
 // wordCounts gives each command every number of arguments from none to seven, plain and with noreply. A data block of
-// the length that the words give follows every line of a storage command.
+// the length that the words give follows every line of a storage command, whose items never expire.
 func wordCounts() Conversation {
 	c := Conversation{Name: "generated-word-counts", Variants: "1.6.18"}
-	add := func(verbs, block string) {
+	add := func(verbs, words, block string) {
 		for _, verb := range strings.Fields(verbs) {
 			for n := range 8 {
-				line := verb + strings.Repeat(" 1", n)
+				line := verb + words[:2*n]
 				c.Requests = append(c.Requests, line+"\r\n"+block, line+" noreply\r\n"+block)
 			}
 		}
 	}
-	add("get gets gat gats incr decr touch delete mg md ma mn version verbosity", "")
-	add("set add replace append prepend ms", "5\r\n")
+	add("get gets gat gats incr decr touch delete mg md ma mn version verbosity", " 1 1 1 1 1 1 1", "")
+	add("set add replace append prepend ms", " 1 1 0 1 1 1 1", "5\r\n")
 	// Not cas: when noreply stands where its token belongs, what becomes of the data block differs between servers.
 	for n := range 8 {
 		c.Requests = append(c.Requests, "cas"+strings.Repeat(" 1", n)+"\r\n5\r\n")
