@@ -77,6 +77,7 @@ func (s *ringSocket) detach() (fd int, unread []byte, ok bool) {
 	unread = make([]byte, s.left())
 	s.read(unread)
 	s.forget()
+	s.unregister()
 	s.p.leave(s.seat)
 	return s.fd, unread, true
 }

@@ -16,6 +16,7 @@ const (
 	ringCompletions = 2048
 	ringBuffers     = 8
 	ringBufferSize  = 64 << 10
+	ringFiles       = 4096
 )
 
 // ringPoller is the poller of a loop that works through io_uring. Receiving goes on by
@@ -33,6 +34,7 @@ type ringPoller struct {
 	unsent  int           // bytes of those
 	touched []*ringSocket // to be tidied before the next wait
 	direct  uint64        // system calls beside the ring's
+	places  int           // for registered files
 
 	listeners map[*acceptor]*ringListener
 }
@@ -102,6 +104,9 @@ func newRingPoller(c Config) (*ringPoller, error) {
 	if err != nil {
 		p.close()
 		return nil, fmt.Errorf("cannot use io_uring: %w", err)
+	}
+	if ring.NewFiles(ringFiles) == nil { // which are for speed only
+		p.places = ringFiles
 	}
 	return p, nil
 }

@@ -38,6 +38,7 @@ type ringSocket struct {
 	wrote  int32 // what has become of it
 	// direct makes writes system calls of their own, for who must know at once.
 	direct bool
+	file   ringFile
 
 	receives bool // receiving is under way
 	stopping bool // and was cancelled
@@ -53,6 +54,7 @@ type ringSocket struct {
 func (p *ringPoller) open(fd int, direct bool) fdSock {
 	s := &ringSocket{p: p, fd: fd, direct: direct}
 	s.seat = p.enrol(s)
+	s.file.never = int(s.seat) >= p.places
 	return s
 }
 
@@ -173,7 +175,7 @@ func (s *ringSocket) write(p []byte) (n int, again bool, err error) {
 	s.length, s.wrote = len(p), int32(len(p))
 	s.p.sending = append(s.p.sending, s)
 	s.p.unsent += len(p)
-	s.p.ring.Send(s.fd, p, s.p.data(sending, s.seat))
+	s.send(p)
 	return 0, true, nil
 }
 
@@ -194,7 +196,7 @@ func (s *ringSocket) settle() {
 	s.length = 0
 	switch {
 	case n >= 0:
-	case n == -int(unix.EAGAIN), n == -int(unix.EINTR):
+	case n == -int(unix.EAGAIN), n == -int(unix.EINTR), n == -int(unix.EBADF) && s.unregistered():
 		n = 0
 	default:
 		s.conn.fail(syscall.Errno(-n))
@@ -354,6 +356,7 @@ func (s *ringSocket) close() {
 	s.unpin()
 	s.tryNoMore()
 	s.forget()
+	s.unregister()
 	ignored := s.p.data(other, s.seat)
 	if s.receives || s.watched || s.watches {
 		s.p.ring.Cancel(s.fd, ignored)

@@ -10,12 +10,14 @@ const (
 	opAccept      = 13
 	opAsyncCancel = 14
 	opClose       = 19
+	opFilesUpdate = 20
 	opSend        = 26
 	opRecv        = 27
 )
 
 // Flags of entries and operations.
 const (
+	sqeFixedFile      = 1 << 0
 	sqeBufferSelect   = 1 << 5
 	sqeSkipSuccess    = 1 << 6
 	recvMultishot     = 1 << 1 // ioprio
@@ -48,14 +50,17 @@ const (
 	featNoDrop     = 1 << 1
 	featExtArg     = 1 << 8
 	featCQESkip    = 1 << 11
+	featRWAttr     = 1 << 16
 )
 
 // Operations of io_uring_register.
 const (
 	registerProbe       = 8
 	registerEnableRings = 12
+	registerFiles2      = 13
 	registerBufRing     = 22
 	probeSupported      = 1 << 0
+	filesSparse         = 1 << 0
 )
 
 // Places to map.
@@ -127,6 +132,12 @@ type bufRingReg struct {
 	group   uint16
 	flags   uint16
 	_       [3]uint64
+}
+
+// filesReg is struct io_uring_rsrc_register.
+type filesReg struct {
+	n, flags uint32
+	_        [3]uint64
 }
 
 // bufEntry is struct io_uring_buf. The ring's tail lies in the last field of the first.

@@ -32,12 +32,15 @@ func (r *Ring) Receive(fd int, b *Buffers, userData uint64) {
 // that is not all of it. The kernel reads p when the entry is submitted, and not
 // afterwards: with MSG_DONTWAIT an entry is done or has failed then. Until then p must be
 // kept, reachable and unchanged.
-func (r *Ring) Send(fd int, p []byte, userData uint64) {
+func (r *Ring) Send(fd int, p []byte, userData uint64) { r.send(fd, p, userData) }
+
+func (r *Ring) send(fd int, p []byte, userData uint64) *entry {
 	e := r.put(opSend, fd, userData)
 	e.flags = sqeSkipSuccess
 	e.addr, e.len = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p))
 	// Less than all of p counts as a failure if all of it is waited for.
 	e.opFlags = unix.MSG_NOSIGNAL | unix.MSG_DONTWAIT | unix.MSG_WAITALL
+	return e
 }
 
 // Poll completes once when one of events (unix.POLLIN and so on) is there. A hang-up and

@@ -33,6 +33,9 @@ type Ring struct {
 
 	multishot bool // operations can go on
 	refills   bool // a buffer may be filled by several receives
+	registers bool // a file can be registered and be let go of at once
+
+	files []int32 // by entry: what SetFile registers, for the kernel to read
 
 	// ts and arg are read by the kernel during a call. The ring does not move, as nothing
 	// on the heap does.
@@ -88,6 +91,7 @@ func New(c Config) (*Ring, error) {
 	}
 	r := &Ring{fd: fd, multishot: p.flags == deferred}
 	r.refills = r.multishot && c.Kernel == AnyLinux
+	r.registers = r.refills && p.features&featRWAttr != 0
 	err := r.check(&p)
 	if err == nil {
 		err = r.mmap(&p)
@@ -149,6 +153,7 @@ func (r *Ring) mmap(p *params) (err error) {
 	}
 	word := func(off uint32) *uint32 { return (*uint32)(unsafe.Pointer(&r.rings[off])) }
 	r.entries = unsafe.Slice((*entry)(unsafe.Pointer(&r.slots[0])), p.sqEntries)
+	r.files = make([]int32, p.sqEntries)
 	r.sqRing = word(p.sq.tail)
 	r.cqRing, r.cqTail, r.cqMask = word(p.cq.head), word(p.cq.tail), *word(p.cq.ringMask)
 	r.complete = unsafe.Slice((*Completion)(unsafe.Pointer(&r.rings[p.cq.cqes])), p.cqEntries)
