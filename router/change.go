@@ -268,6 +268,7 @@ func (f *front) dismiss() {
 		for _, n := range w.nodes {
 			n.Close() // nothing is outstanding, and what a client that has gone left behind fails
 		}
+		w.settle()
 		past := &f.past
 		if l.heir != nil {
 			past = &l.heir.past

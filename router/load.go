@@ -20,12 +20,11 @@ type charge struct {
 
 // load charges a request to a server without asking for room.
 func (w *worker) load(c *charge, n *node, units int) {
-	b := w.table.Bound
-	if b == nil && w.balancer == nil {
+	if w.tally == nil && w.balancer == nil {
 		return
 	}
-	if b != nil {
-		b.Add(n.index, units)
+	if w.tally != nil {
+		w.count(n.index, units)
 	}
 	w.note(c, n.index, units)
 }
@@ -44,13 +43,36 @@ func (w *worker) unload(c *charge, failed bool) {
 	if c.units == 0 {
 		return
 	}
-	if c.bound != nil {
+	switch {
+	case c.bound == nil:
+	case c.bound == w.table.Bound:
+		w.count(int(c.server), -int(c.units))
+	default: // of a table before
 		c.bound.Release(int(c.server), int(c.units))
 	}
 	if c.balancer != nil {
 		c.balancer.Done(int(c.server), w.now()-c.since, failed)
 	}
 	*c = charge{}
+}
+
+// count changes what is in flight at a server. The other loops learn of it when the turn ends.
+func (w *worker) count(server, units int) {
+	w.tally.Add(server, units)
+	if w.leaving() {
+		w.tally.Settle()
+	}
+}
+
+// leaving reports whether the turn has ended and what it has written leaves now. A connection that
+// fails then, or a client that has taken its replies, may have more sent.
+func (w *worker) leaving() bool { return w.left == w.loop.Elapsed() }
+
+// settle tells the other loops what this one has in flight.
+func (w *worker) settle() {
+	if w.tally != nil {
+		w.tally.Settle()
+	}
 }
 
 // spills reports whether a key may be read from elsewhere when its home is full.
@@ -83,6 +105,7 @@ func (w *worker) roomFor(c *charge, picks []int) int {
 			barred |= 2 << rank
 		}
 	}
+	w.settle()
 	rank, _ := w.table.Bound.Take(picks, barred, 1)
 	w.note(c, picks[rank], 1)
 	return rank
@@ -90,6 +113,7 @@ func (w *worker) roomFor(c *charge, picks []int) int {
 
 // isFull reports whether a server is at its bound.
 func (w *worker) isFull(n *node) bool {
+	w.settle()
 	b := w.table.Bound
 	return b.InFlight(n.index) >= b.Cap(n.index)
 }
@@ -160,7 +184,7 @@ func (w *worker) rebalance(before *Table) {
 	c := t.Balance
 	c.Now = w.loop.Now
 	if t.Bound != nil { // of the table in force by then, which has the same servers
-		c.InFlight = func(server int) int { return w.table.Bound.InFlight(server) }
+		c.InFlight = func(server int) int { return w.tally.InFlight(server) }
 	}
 	b, err := balance.New(c)
 	if err != nil {

@@ -48,7 +48,7 @@ func (w *worker) crowded(hash uint64, k memproto.Kind, p Priority) bool {
 		picks = picks[:1]
 	}
 	for _, i := range picks {
-		if b.InFlight(i) < most {
+		if w.tally.InFlight(i) < most {
 			return false
 		}
 	}

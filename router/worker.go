@@ -6,6 +6,7 @@ import (
 
 	"cacherouter/backend"
 	"cacherouter/balance"
+	"cacherouter/bounded"
 	"cacherouter/coalesce"
 	"cacherouter/epoch"
 	"cacherouter/hotkey"
@@ -31,6 +32,8 @@ type worker struct {
 	many       []int             // all that may hold copies of it
 	ranks      []int             // of those that may be read
 	copies     []int             // those themselves
+	left       time.Duration     // when the turn began whose writes left last, on the loop's clock
+	tally      *bounded.Tally    // of what is not told to the table's bound yet; nil if there is none
 	balancer   *balance.Balancer // nil unless there are copies to choose among
 	counter    *hotkey.Counter   // nil if keys are not counted
 	heat       *hotkey.Heat      // as of the last turn
@@ -69,6 +72,8 @@ func newWorker(f *front, p *Pool) (*worker, error) {
 
 // turned is called at the end of each turn of the loop.
 func (w *worker) turned() {
+	w.left = w.loop.Elapsed()
+	w.settle()
 	if w.flights != nil {
 		w.flights.Sent()
 	}
@@ -87,7 +92,11 @@ func (w *worker) adopt(t *Table, version uint64, standings map[identity]*standin
 		old[n.use.identity()] = n
 	}
 	before := w.table
-	w.table, w.version = t, version
+	w.settle()
+	w.table, w.version, w.tally = t, version, nil
+	if t.Bound != nil {
+		w.tally = bounded.NewTally(t.Bound)
+	}
 	w.rebalance(before)
 	w.nodes = make([]*node, len(t.Servers))
 	for i, s := range t.Servers {
