@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Dimensions of a sketch: 16 KiB, one cache line for a bucket.
+// Dimensions of a sketch: 16 KiB, one cache line for a bucket, and 4 KiB beside them.
 const (
 	numBuckets = 256
 	numSlots   = 8
@@ -27,6 +27,8 @@ type bucket struct {
 // A sketch is for one goroutine. It must be made by NewSketch.
 type Sketch struct {
 	buckets *[numBuckets]bucket
+	ends    [numBuckets]uint64           // the lowest byte of each fingerprint, that of slot 0 the lowest
+	least   [numBuckets]uint8            // the slot with the smallest count, which the next key contends for
 	named   [numBuckets * numSlots]uint8 // index in names plus 1, 0 for none
 	seed    uint64
 	random  uint64
@@ -66,13 +68,17 @@ func (s *Sketch) Add(hash uint64, key []byte, weight uint32) uint32 {
 	s.added += uint64(weight)
 	print, at := s.place(hash)
 	b := &s.buckets[at]
-	for i := range b.prints {
+	for like := s.alike(at, print); like != 0; like &= like - 1 {
+		i := bits.TrailingZeros64(like) / 8
 		if b.prints[i] == print && b.counts[i] != 0 {
 			c := b.counts[i] + weight
 			if c < weight {
 				c = math.MaxUint32
 			}
 			b.counts[i] = c
+			if i == int(s.least[at]) {
+				s.findLeast(at)
+			}
 			if slot := at*numSlots + i; c >= s.nameAt && s.named[slot] == 0 {
 				s.name(slot, hash, key, c)
 			}
@@ -80,6 +86,15 @@ func (s *Sketch) Add(hash uint64, key []byte, weight uint32) uint32 {
 		}
 	}
 	return s.contend(at, print, weight)
+}
+
+// alike returns the slots of a bucket whose fingerprints end like one, as the highest bits of bytes;
+// now and then also the one behind such a slot. Most keys have no slot, and are told so by a few
+// operations on all eight at once.
+func (s *Sketch) alike(at int, print uint32) uint64 {
+	const lowest, highest = 0x0101010101010101, 0x8080808080808080
+	x := s.ends[at] ^ uint64(uint8(print))*lowest // a byte of 0 for each that is alike
+	return (x - lowest) &^ x & highest
 }
 
 // place returns a key's fingerprint and bucket. The two halves of a product with a
@@ -97,12 +112,7 @@ func (s *Sketch) place(hash uint64) (print uint32, at int) {
 // nothing wears down.
 func (s *Sketch) contend(at int, print, weight uint32) uint32 {
 	b := &s.buckets[at]
-	least := 0
-	for i := 1; i < numSlots; i++ {
-		if b.counts[i] < b.counts[least] {
-			least = i
-		}
-	}
+	least := int(s.least[at])
 	c := b.counts[least]
 	times := c
 	if weight > 1 {
@@ -121,7 +131,25 @@ func (s *Sketch) contend(at int, print, weight uint32) uint32 {
 	}
 	s.unname(at*numSlots + least)
 	b.prints[least], b.counts[least] = print, weight
+	shift := 8 * least
+	s.ends[at] = s.ends[at]&^(0xff<<shift) | uint64(uint8(print))<<shift
+	if weight > c {
+		s.findLeast(at)
+	}
 	return weight
+}
+
+// findLeast notes which count of a bucket is the smallest. It is called when the one that was has
+// grown: what else is done to counts leaves it the smallest, also halving all of them.
+func (s *Sketch) findLeast(at int) {
+	b := &s.buckets[at]
+	least := 0
+	for i := 1; i < numSlots; i++ {
+		if b.counts[i] < b.counts[least] {
+			least = i
+		}
+	}
+	s.least[at] = uint8(least)
 }
 
 // draw returns a random number (xorshift64, Marsaglia 2003).

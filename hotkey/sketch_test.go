@@ -372,3 +372,20 @@ func TestNothingIsAllocated(t *testing.T) {
 		t.Errorf("%v allocations for a sample", n)
 	}
 }
+
+// The slot that is noted as a bucket's smallest is, whatever comes.
+func TestLeastCountIsKnown(t *testing.T) {
+	s, z := NewSketch(4), newZipf(0.9, 20_000, 11)
+	for i := range 200_000 {
+		n := z.draw()
+		s.Add(hashOf(n), keyOf(nil, n), 1+uint32(i%3)*uint32(i%200))
+		if i%20_000 == 0 {
+			s.Halve()
+		}
+		_, at := s.place(hashOf(n))
+		b := &s.buckets[at]
+		if least := b.counts[s.least[at]]; least != slices.Min(b.counts[:]) {
+			t.Fatalf("after %d keys the smallest of %v is not %d", i+1, b.counts, least)
+		}
+	}
+}
