@@ -210,6 +210,19 @@ func (t *Table[W]) Landed(f *Flight[W], c *Crew[W], now time.Duration) *Flight[W
 	return next
 }
 
+// LandedAlone is Landed for a flight with one get, that of its leader, for which no other waits. It
+// does nothing and reports false for any other.
+func (t *Table[W]) LandedAlone(f *Flight[W]) bool {
+	if !f.lent || f.waiters.n > 0 || f.next != nil {
+		return false
+	}
+	if f.attached {
+		t.flights.remove(f)
+	}
+	f.lent = false
+	return true
+}
+
 // Failed ends a flight without an answer. Gets that have time left, and have not yet
 // lost MaxTries flights, move to the flight that is returned, ahead of those that waited
 // for it; the caller sends it at once. If none did Config.Retry says whether there is one.

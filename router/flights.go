@@ -95,6 +95,9 @@ func (w *worker) lead(f *flight) {
 	q.call.Repeatable, q.repeatable = true, true
 	w.expireLater()
 	q.takeOff(f, nil)
+	if w.leaving() { // who asks in the next turn is too late for it
+		w.flights.Sent()
+	}
 }
 
 // takeOff makes the request of a flight: in the words of the get that leads it, if it has
@@ -141,6 +144,11 @@ func (q *request) land(b []byte) {
 	}
 	if carrier && b[0] == 'V' { // VALUE, VA
 		q.node.Saw(q.hash, len(b))
+	}
+	if q.ownWords && w.flights.LandedAlone(f) { // as most do: nobody else is to be told
+		q.flight = nil
+		q.served(b)
+		return
 	}
 	l := landing{w: w, reply: b, sent: q.sent, renews: q.renews}
 	if q.ownWords {
