@@ -3,7 +3,7 @@ package compat
 import "iter"
 
 // sampleSize is how many hashes stand for all of them where a placement has no ring.
-const sampleSize = 1 << 20
+const sampleSize = 1 << 18
 
 // digestSamples is how many of them a digest covers.
 const digestSamples = 1 << 12
