@@ -20,15 +20,10 @@ func spookyShort(key []byte, seed uint64) uint32 {
 	length := uint64(len(key))
 	a, b, c, d := seed, seed, uint64(spookyConst), uint64(spookyConst)
 	mix := func() {
-		for i := 0; i < len(shortMix); i += 4 {
-			c = bits.RotateLeft64(c, shortMix[i]) + d
+		for _, n := range shortMix { // a multiple of four, so the names are right again
+			c = bits.RotateLeft64(c, n) + d
 			a ^= c
-			d = bits.RotateLeft64(d, shortMix[i+1]) + a
-			b ^= d
-			a = bits.RotateLeft64(a, shortMix[i+2]) + b
-			c ^= a
-			b = bits.RotateLeft64(b, shortMix[i+3]) + c
-			d ^= b
+			a, b, c, d = b, c, d, a
 		}
 	}
 	for ; len(key) >= 32; key = key[32:] {
@@ -56,27 +51,13 @@ func spookyShort(key []byte, seed uint64) uint32 {
 			d += uint64(x) << (8 * (i - 8))
 		}
 	}
-	for i := 0; i < len(shortEnd); i++ {
-		switch i % 4 {
-		case 0:
-			d ^= c
-			c = bits.RotateLeft64(c, shortEnd[i])
-			d += c
-		case 1:
-			a ^= d
-			d = bits.RotateLeft64(d, shortEnd[i])
-			a += d
-		case 2:
-			b ^= a
-			a = bits.RotateLeft64(a, shortEnd[i])
-			b += a
-		case 3:
-			c ^= b
-			b = bits.RotateLeft64(b, shortEnd[i])
-			c += b
-		}
+	for _, n := range shortEnd { // eleven, so what began as a is b
+		d ^= c
+		c = bits.RotateLeft64(c, n)
+		d += c
+		a, b, c, d = b, c, d, a
 	}
-	return uint32(a)
+	return uint32(b)
 }
 
 // The rotations of the hash's steps.

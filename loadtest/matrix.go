@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,16 +40,11 @@ func (c *matrixCommand) run(ctx context.Context, out io.Writer) error {
 			return fmt.Errorf("there is no load and no contender %q: %v", name, names)
 		}
 	}
-	dir, err := os.MkdirTemp("", "loadtest-build-")
+	remove, err := provide(ctx, &c.Router)
 	if err != nil {
-		return fmt.Errorf("cannot make a directory for the binary: %w", err)
+		return err
 	}
-	defer os.RemoveAll(dir)
-	if c.Router == "" {
-		if c.Router, err = build(ctx, dir); err != nil {
-			return err
-		}
-	}
+	defer remove()
 	reserveThreads(1)
 	config := matrix.Config{
 		Router: c.Router, MCProxy: c.MCProxy, Only: c.Only, Rounds: c.Rounds, Duration: c.Duration, Warmup: c.Warmup,
@@ -76,9 +70,7 @@ func (c *matrixCommand) print(out io.Writer, r *matrix.Report) error {
 		}
 	}
 	if c.JSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
+		return printJSON(out, r)
 	}
 	return r.WriteText(out)
 }

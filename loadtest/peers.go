@@ -38,16 +38,11 @@ func (c *peersCommand) Run(ctx context.Context) error {
 }
 
 func (c *peersCommand) run(ctx context.Context, out io.Writer) error {
-	dir, err := os.MkdirTemp("", "loadtest-build-")
+	remove, err := provide(ctx, &c.Ours)
 	if err != nil {
-		return fmt.Errorf("cannot make a directory for the binary: %w", err)
+		return err
 	}
-	defer os.RemoveAll(dir)
-	if c.Ours == "" {
-		if c.Ours, err = build(ctx, dir); err != nil {
-			return err
-		}
-	}
+	defer remove()
 	reserveThreads(1)
 	reports, err := c.measure(ctx)
 	if ctx.Err() != nil {
@@ -61,9 +56,7 @@ func (c *peersCommand) print(out io.Writer, reports []*peers.Report) error {
 		return nil
 	}
 	if c.JSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(reports)
+		return printJSON(out, reports)
 	}
 	for _, r := range reports {
 		if err := r.WriteText(out); err != nil {
@@ -72,6 +65,31 @@ func (c *peersCommand) print(out io.Writer, reports []*peers.Report) error {
 		fmt.Fprintln(out)
 	}
 	return nil
+}
+
+// provide builds the router if no binary is given, and returns what removes it.
+func provide(ctx context.Context, binary *string) (remove func(), err error) {
+	if *binary != "" {
+		return func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "loadtest-build-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a directory for the binary: %w", err)
+	}
+	os.Chmod(dir, 0o755) // some run routers as users of their own
+	remove = func() { os.RemoveAll(dir) }
+	if *binary, err = build(ctx, dir); err != nil {
+		remove()
+		return nil, err
+	}
+	return remove, nil
+}
+
+// printJSON is what commands print with --json.
+func printJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // build makes the router as it is shipped, without the race detector.

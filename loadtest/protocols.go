@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,16 +34,11 @@ func (c *protocolsCommand) Run(ctx context.Context) error {
 }
 
 func (c *protocolsCommand) run(ctx context.Context, out io.Writer) error {
-	dir, err := os.MkdirTemp("", "loadtest-build-")
+	remove, err := provide(ctx, &c.Router)
 	if err != nil {
-		return fmt.Errorf("cannot make a directory for the binary: %w", err)
+		return err
 	}
-	defer os.RemoveAll(dir)
-	if c.Router == "" {
-		if c.Router, err = build(ctx, dir); err != nil {
-			return err
-		}
-	}
+	defer remove()
 	own, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot start an echo server: %w", err)
@@ -73,9 +67,7 @@ func (c *protocolsCommand) print(out io.Writer, r *protocols.Report) error {
 	case r == nil:
 		return nil
 	case c.JSON:
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
+		return printJSON(out, r)
 	}
 	return r.WriteText(out)
 }

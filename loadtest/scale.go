@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,16 +40,11 @@ func (c *scaleCommand) run(ctx context.Context, out io.Writer) error {
 			return fmt.Errorf("there is no dimension %q: %q", name, names)
 		}
 	}
-	dir, err := os.MkdirTemp("", "loadtest-build-")
+	remove, err := provide(ctx, &c.Router)
 	if err != nil {
-		return fmt.Errorf("cannot make a directory for the binary: %w", err)
+		return err
 	}
-	defer os.RemoveAll(dir)
-	if c.Router == "" {
-		if c.Router, err = build(ctx, dir); err != nil {
-			return err
-		}
-	}
+	defer remove()
 	reserveThreads(1)
 	config := scale.Config{
 		Router: c.Router, Only: c.Only, Rounds: c.Rounds, Duration: c.Duration, Warmup: c.Warmup, Layout: process.Layout(c.Pin),
@@ -76,9 +70,7 @@ func (c *scaleCommand) print(out io.Writer, all []scale.Outcome) error {
 		}
 	}
 	if c.JSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(all)
+		return printJSON(out, all)
 	}
 	return scale.WriteText(out, all)
 }

@@ -38,17 +38,11 @@ func (c *scenarioCommand) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "loadtest-build-")
+	remove, err := provide(ctx, &c.Ours)
 	if err != nil {
-		return fmt.Errorf("cannot make a directory for the binary: %w", err)
+		return err
 	}
-	defer os.RemoveAll(dir)
-	if c.Ours == "" {
-		os.Chmod(dir, 0o755) // routers run as users of their own
-		if c.Ours, err = build(ctx, dir); err != nil {
-			return err
-		}
-	}
+	defer remove()
 	reserveThreads(1)
 	return c.runAll(ctx, out, scenarios)
 }

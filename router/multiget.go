@@ -162,6 +162,12 @@ func (g *gather) add(key []byte) {
 		g.asked = append(g.asked, a)
 		return
 	}
+	a.part = g.putOn(w, n, hash, key)
+	g.asked = append(g.asked, a)
+}
+
+// putOn puts the next key of the window on the open line to a server, or on a new one.
+func (g *gather) putOn(w *worker, n *node, hash uint64, key []byte) *part {
 	lane := n.LaneOf(hash, 0)
 	route := n.index*int(backend.NumLanes) + int(lane)
 	p := w.open[route]
@@ -175,8 +181,7 @@ func (g *gather) add(key []byte) {
 	p.line = append(append(p.line, ' '), key...)
 	n.Claim(&p.call, lane, hash)
 	p.asked = append(p.asked, len(g.asked))
-	a.part = p
-	g.asked = append(g.asked, a)
+	return p
 }
 
 // home returns the server that is asked for a key in company, and what is to be known of
