@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"bytes"
 	"time"
 
 	"cacherouter/internal/prefetch"
@@ -29,9 +28,10 @@ type Owner interface {
 // An owner does well to keep there what it needs then.
 type Call struct {
 	Owner Owner
-	Verb  memproto.Verb
-	// Whole asks for a retrieval of one key as one unit.
-	Whole bool
+	// Key is that of a request on one key, as the server knows it; empty for others. A retrieval's
+	// single value and its end are then one unit, and must be of the key. Reset keeps the memory.
+	Key  []byte
+	Verb memproto.Verb
 	// Repeatable lets the call be sent again when its connection is lost.
 	Repeatable bool
 
@@ -70,21 +70,8 @@ func (c *Call) First() time.Duration {
 // answeredBy checks that a value is the one that was asked for. It is the last line of
 // defence against a server whose replies are out of step with the requests.
 func (c *Call) answeredBy(unit []byte) bool {
-	if !memproto.IsValue(unit) || len(c.raw) == 0 {
-		return true
-	}
-	key := c.raw[max(0, bytes.IndexByte(c.raw, ' ')):]
-	if c.Verb == memproto.Gat || c.Verb == memproto.Gats {
-		_, key = memproto.NextWord(key)
-	}
-	for len(key) > 0 && key[0] == ' ' {
-		key = key[1:]
-	}
-	end, ok := bytes.CutPrefix(key, memproto.ValueKey(unit))
-	return ok && len(end) > 0 && (end[0] == ' ' || end[0] == '\n' || bytes.HasPrefix(end, crlf))
+	return len(c.Key) == 0 || memproto.IsValueOf(unit, c.Key) || !memproto.IsValue(unit)
 }
-
-var crlf = []byte("\r\n")
 
 // began notes that some of a reply is there, but not all.
 func (c *Call) began(now time.Duration) {
@@ -95,22 +82,22 @@ func (c *Call) began(now time.Duration) {
 
 // Reset makes the call ready for another use.
 func (c *Call) Reset() {
-	raw, slots := c.raw[:0], c.slots[:0]
+	key, raw, slots := c.Key[:0], c.raw[:0], c.slots[:0]
 	if cap(raw) > keepRaw {
 		raw, slots = nil, nil
 	}
-	*c = Call{raw: raw, slots: slots}
+	*c = Call{Key: key, raw: raw, slots: slots}
 }
 
-// fetchNext has the processor fetch what the replies after this one need. What was sent is
+// fetchNext has the processor fetch what the replies after this one need. The key is
 // asked for one reply later than the rest, which tells where it is.
 func (c *Call) fetchNext() {
 	n := c.next
 	if n == nil {
 		return
 	}
-	if len(n.raw) > 0 {
-		prefetch.Line(&n.raw[0])
+	if len(n.Key) > 0 {
+		prefetch.Line(&n.Key[0])
 	}
 	prefetch.Lines(n.next)
 }

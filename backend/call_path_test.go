@@ -26,7 +26,7 @@ func callPath(l *loop, observe func(Observation)) (s *Server, call func()) {
 	go io.Copy(io.Discard, nc)
 	l.opened(s)
 	k := &link{lane: &s.lanes[Small], conn: s.lanes[Small].conn}
-	c := &Call{Owner: answering{}, Verb: memproto.Get, Whole: true, Repeatable: true}
+	c := &Call{Owner: answering{}, Verb: memproto.Get, Key: []byte("user:profile:00000001234"), Repeatable: true}
 	request, reply := []byte("get user:profile:00000001234\r\n"), []byte(hit("user:profile:00000001234", "some value"))
 	return s, func() {
 		s.Send(c, Small, request)

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -138,7 +139,10 @@ func newCall(t testing.TB, request string) *asked {
 		t.Fatalf("%q is no request", request)
 	}
 	a := &asked{t: t, events: make(chan string, 64)}
-	a.Owner, a.Verb, a.Whole, a.Repeatable = a, r.Verb, r.NumKeys == 1, r.Repeatable()
+	a.Owner, a.Verb, a.Repeatable = a, r.Verb, r.Repeatable()
+	if r.NumKeys == 1 {
+		a.Key = bytes.Clone(r.Key)
+	}
 	return a
 }
 

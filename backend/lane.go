@@ -100,7 +100,7 @@ func (l *lane) enqueue(c *Call, req []byte) {
 	case joined:
 	case open:
 		l.conn.Write(req)
-		l.line.begin(c)
+		l.line.begin(c, req)
 	default:
 		l.unsent = append(l.unsent, req...)
 		l.line.last = nil

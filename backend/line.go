@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"bytes"
 	"slices"
 
 	"cacherouter/memproto"
@@ -27,40 +26,40 @@ type line struct {
 	hashes [maxJoined]uint64 // of their keys
 }
 
-// begin notes that a call was written by itself.
-func (n *line) begin(c *Call) { n.last, n.n, n.hashes[0] = c, 1, c.hash }
-
-// joinable reports whether a call may share a line: a get of one key that can be sent again
-// by itself.
-func (c *Call) joinable() bool {
-	return c.Whole && c.Repeatable && c.keys == 1 && (c.Verb == memproto.Get || c.Verb == memproto.Gets)
+// begin notes that a call was written by itself, with such a request.
+func (n *line) begin(c *Call, req []byte) {
+	n.last = nil
+	if c.lineKey(req) != nil {
+		n.last, n.n, n.hashes[0] = c, 1, c.hash
+	}
 }
 
-// lineKey returns the key of a get that is put as simply as can be, with the space before it and
-// the end of the line behind it; nil if it is put otherwise.
-func lineKey(req []byte) []byte {
-	at := bytes.IndexByte(req, ' ')
-	if at < 0 || bytes.IndexByte(req[at+1:], ' ') >= 0 || req[len(req)-2] != '\r' {
+// lineKey returns what a call that may share a line puts on it: its key, with the space before it and
+// the end of the line behind it. It is nil for others: the call must be a get of one key that can be
+// sent again by itself, and is put as simply as can be.
+func (c *Call) lineKey(req []byte) []byte {
+	if !c.Repeatable || c.keys != 1 || c.Verb != memproto.Get && c.Verb != memproto.Gets {
+		return nil
+	}
+	at := len(c.Verb.String())
+	if len(req) != at+len(" ")+len(c.Key)+len(crlf) || req[len(req)-2] != '\r' {
 		return nil
 	}
 	return req[at:]
 }
+
+const crlf = "\r\n"
 
 // join puts a call's key on the line that was written last, if that has not left yet, and
 // reports whether it has.
 func (l *lane) join(c *Call, req []byte) bool {
 	n := &l.line
 	last := n.last
-	switch {
-	case last == nil || last != l.waiting.tail || last.Verb != c.Verb || n.n == maxJoined:
-		return false
-	case !c.joinable() || n.n == 1 && (!last.joinable() || lineKey(last.raw) == nil):
-		return false
-	case slices.Contains(n.hashes[:n.n], c.hash):
+	if last == nil || last != l.waiting.tail || last.Verb != c.Verb || n.n == maxJoined {
 		return false
 	}
-	key := lineKey(req)
-	if key == nil || !l.conn.Unwrite(len(crlf)) {
+	key := c.lineKey(req)
+	if key == nil || slices.Contains(n.hashes[:n.n], c.hash) || !l.conn.Unwrite(len(crlf)) {
 		return false
 	}
 	l.conn.Write(key)
@@ -79,9 +78,9 @@ func (l *lane) unit(c *Call, rest []byte) (u memproto.Unit, reply []byte, used i
 	if c.more {
 		return l.share(c, rest)
 	}
-	u, err = memproto.NextUnit(rest, c.Verb, c.Whole)
+	u, err = memproto.NextUnit(rest, c.Verb, len(c.Key) > 0)
 	reply = rest[:u.Size]
-	if err == nil && c.Whole && !c.answeredBy(reply) {
+	if err == nil && !c.answeredBy(reply) {
 		err = memproto.ErrBadReply
 	}
 	return u, reply, u.Size, err
@@ -99,7 +98,7 @@ func (l *lane) share(c *Call, rest []byte) (u memproto.Unit, reply []byte, used 
 	switch {
 	case !memproto.IsValue(block): // the end, or an error
 		return u, block, 0, nil
-	case c.answeredBy(block):
+	case memproto.IsValueOf(block, c.Key):
 		l.whole = append(append(l.whole[:0], block...), endLine...)
 		u.Last = true
 		return u, l.whole, len(block), nil
@@ -112,7 +111,7 @@ func (l *lane) share(c *Call, rest []byte) (u memproto.Unit, reply []byte, used 
 // answeredLater reports whether a value is that of a call behind this one on its line.
 func (c *Call) answeredLater(block []byte) bool {
 	for c.more {
-		if c = c.next; c.answeredBy(block) {
+		if c = c.next; memproto.IsValueOf(block, c.Key) {
 			return true
 		}
 	}

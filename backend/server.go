@@ -239,7 +239,7 @@ func (s *Server) Send(c *Call, n Lane, req []byte) {
 // asked for, is seen by who knows which: see Missing.
 func (s *Server) count(c *Call, u memproto.Unit, b []byte) {
 	switch o := memproto.OutcomeOf(c.Verb, b); {
-	case c.Whole, !c.Verb.Retrieves(), o != memproto.Miss:
+	case len(c.Key) > 0, !c.Verb.Retrieves(), o != memproto.Miss:
 		if o != memproto.Done && (u.Last || o == memproto.Hit) {
 			s.stats.Outcomes[o]++
 		}

@@ -347,7 +347,6 @@ func TestAnsweredBy(t *testing.T) {
 	f := func(request, unit string, want bool) {
 		t.Helper()
 		a := newCall(t, request)
-		a.raw = []byte(request)
 		if got := a.answeredBy([]byte(unit)); got != want {
 			t.Errorf("%q answered by %q: %v", request, unit, got)
 		}

@@ -61,6 +61,9 @@ func NextUnit(b []byte, v Verb, whole bool) (Unit, error) {
 		return Unit{}, ErrBadReply
 	}
 	line := b[:end-1]
+	if IsValue(line) && verbs[v].replies&rValue != 0 {
+		return valueUnit(b, line, whole)
+	}
 	kind := classify(line)
 	if kind == rFault {
 		return Unit{Size: end + 1, Last: true, Fault: true}, nil
@@ -69,10 +72,8 @@ func NextUnit(b []byte, v Verb, whole bool) (Unit, error) {
 		return Unit{}, ErrBadReply
 	}
 	switch kind {
-	case rValue:
-		return valueUnit(b, line, whole)
 	case rMetaValue:
-		return blockUnit(b, end+1, metaLength(line), "")
+		return blockUnit(b, end+1, replyLength(line[min(len("VA "), len(line)):]), "")
 	case rStat:
 		return Unit{Size: end + 1}, nil
 	}
@@ -81,12 +82,11 @@ func NextUnit(b []byte, v Verb, whole bool) (Unit, error) {
 
 // valueUnit reads a VALUE block, and with whole the END behind it.
 func valueUnit(b, line []byte, whole bool) (Unit, error) {
-	_, length := splitValue(line)
 	tail := ""
 	if whole {
 		tail = "END\r\n"
 	}
-	u, err := blockUnit(b, len(line)+2, length, tail)
+	u, err := blockUnit(b, len(line)+2, valueSize(line), tail)
 	u.Last = whole
 	return u, err
 }
@@ -107,34 +107,34 @@ func blockUnit(b []byte, line, length int, tail string) (Unit, error) {
 	return Unit{Size: size, Last: true}, nil
 }
 
-// splitValue reads a VALUE line; the length is negative when it is malformed.
-func splitValue(line []byte) (key []byte, length int) {
-	_, rest := NextWord(line)
-	key, rest = NextWord(rest)
-	flags, rest := NextWord(rest)
-	word, _ := NextWord(rest)
-	if len(flags) == 0 {
-		return key, -1
+// valueSize reads the length in a VALUE line; it is negative when the line is malformed. Backends
+// put one space between words.
+func valueSize(line []byte) int {
+	rest := line[len("VALUE "):]
+	key := bytes.IndexByte(rest, ' ')
+	if key < 1 {
+		return -1
 	}
-	return key, replyLength(word)
+	rest = rest[key+1:]
+	flags := 0
+	for flags < len(rest) && rest[flags] != ' ' { // a few digits
+		flags++
+	}
+	if flags == 0 || flags == len(rest) {
+		return -1
+	}
+	return replyLength(rest[flags+1:])
 }
 
-func metaLength(line []byte) int {
-	_, rest := NextWord(line)
-	word, _ := NextWord(rest)
-	return replyLength(word)
-}
-
-// replyLength reads a length strictly: backends write nothing but digits.
-func replyLength(word []byte) int {
-	n := 0
-	for _, c := range word {
-		if c-'0' > 9 || n > maxInt32Value/10 {
-			return -1
-		}
-		n = n*10 + int(c-'0')
+// replyLength reads a length at the start of s, up to a space or the end; it is negative when there is
+// none. It is strict: backends write nothing but digits.
+func replyLength(s []byte) int {
+	n, digits := 0, 0
+	for digits < len(s) && s[digits]-'0' <= 9 && n <= maxInt32Value/10 {
+		n = n*10 + int(s[digits]-'0')
+		digits++
 	}
-	if len(word) == 0 || n > maxInt32Value {
+	if digits == 0 || digits < len(s) && s[digits] != ' ' || n > maxInt32Value {
 		return -1
 	}
 	return n
@@ -149,6 +149,12 @@ func ValueKey(unit []byte) []byte {
 	return key
 }
 
+// IsValueOf reports whether a unit is the VALUE block of a key.
+func IsValueOf(unit, key []byte) bool {
+	end := len("VALUE ") + len(key)
+	return IsValue(unit) && len(unit) > end && unit[end] == ' ' && string(unit[len("VALUE "):end]) == string(key)
+}
+
 // IsValue reports whether a unit is a VALUE block.
 func IsValue(unit []byte) bool { return len(unit) > 6 && string(unit[:6]) == "VALUE " }
 
@@ -159,8 +165,6 @@ func classify(line []byte) replySet {
 		return 0
 	}
 	switch string(word) {
-	case "VALUE":
-		return rValue
 	case "END":
 		return rEnd
 	case "STORED", "NOT_STORED":

@@ -161,6 +161,9 @@ func TestReplyUnits(t *testing.T) {
 	f(Get, false, "VALUE a 0 5\r\nhello\r\n", Unit{Size: 20}, nil)
 	f(Get, false, "VALUE a 0 5\r\nhelloxx", Unit{}, ErrBadReply)
 	f(Get, false, "VALUE a 0 x\r\n", Unit{}, ErrBadReply)
+	for _, line := range []string{"VALUE a", "VALUE a ", "VALUE a 0", "VALUE a 0 ", "VALUE a  0", "VALUE  0 0", "VALUE a  0 0", "VALUE a 0  0"} {
+		f(Get, false, line+"\r\n\r\n", Unit{}, ErrBadReply)
+	}
 	f(Get, false, "VALUE a 0 +5\r\n", Unit{}, ErrBadReply)
 	f(Get, false, "VALUE a 0 2147483646\r\n", Unit{}, ErrBadReply)
 	f(Get, false, "VALUE a 0 2147483645\r\n", Unit{Need: 22 + 2147483647}, nil)
@@ -207,6 +210,11 @@ func TestValueKey(t *testing.T) {
 		t.Helper()
 		if got := ValueKey([]byte(unit)); string(got) != want || IsValue([]byte(unit)) != (got != nil) {
 			t.Errorf("key of %q is %q", unit, got)
+		}
+		for _, key := range []string{want, want + "b", want[:max(0, len(want)-1)]} {
+			if got := IsValueOf([]byte(unit), []byte(key)); got != (key == want && want != "") {
+				t.Errorf("%q of %q: %v", unit, key, got)
+			}
 		}
 	}
 	f("VALUE a 0 1\r\nx\r\n", "a")

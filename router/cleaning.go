@@ -82,7 +82,7 @@ func (c *cleaning) start(reply []byte) {
 	c.reply = append(c.reply[:0], reply...)
 	w, q := c.w, c.q
 	c.hash, c.coded, c.node, c.mark = q.hash, q.coded, q.node, q.mark
-	c.key = append(c.key[:0], q.key...)
+	c.key = append(c.key[:0], q.call.Key...)
 	c.began, q.began = q.began, false
 	c.version = q.version
 	c.refilled = q.mayBeRefilled(reply)
@@ -150,11 +150,11 @@ func (c *cleaning) sweep() {
 		case c.spreading && s.copy:
 			c.left++
 			w.stats.Spread++
-			w.errand(s.node, &s.call, s, c.spreadVerb(), c.hash, c.spread)
+			w.errand(s.node, &s.call, s, c.spreadVerb(), c.hash, c.key, c.spread)
 		default:
 			c.left++
 			w.stats.Cleaned++
-			w.errand(s.node, &s.call, s, verb, c.hash, c.line)
+			w.errand(s.node, &s.call, s, verb, c.hash, c.key, c.line)
 		}
 	}
 	c.arrived()

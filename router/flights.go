@@ -26,7 +26,7 @@ const expireEvery = 20 * time.Millisecond
 func (q *request) read(raw []byte) {
 	w := q.w
 	if q.parts == 0 || w.flights == nil {
-		w.seal(q.hash, q.key) // a get of before must not be answered by what is read later
+		w.seal(q.hash, q.call.Key) // a get of before must not be answered by what is read later
 		q.fly(raw)
 		return
 	}
@@ -36,12 +36,12 @@ func (q *request) read(raw []byte) {
 	if w.p.leases != nil {
 		q.stray().ticket = w.p.leases.Ticket()
 	}
-	if q.isNear() && !w.flights.Has(q.hash, q.key) && q.findNear() {
+	if q.isNear() && !w.flights.Has(q.hash, q.call.Key) && q.findNear() {
 		return
 	}
 	now := w.now()
 	ask := coalesce.Ask[*request]{
-		Hash: q.hash, Key: q.key, Want: coalesce.Want(q.parts), Epoch: w.epochFor(q.hash),
+		Hash: q.hash, Key: q.call.Key, Want: coalesce.Want(q.parts), Epoch: w.epochFor(q.hash),
 		Who: q, Deadline: now + w.p.cfg.Timeout, Now: now,
 	}
 	switch f, role := w.flights.Join(&q.lent, &ask); role {
@@ -49,7 +49,7 @@ func (q *request) read(raw []byte) {
 		q.takeOff(f, raw)
 	case coalesce.Follower:
 		q.way = max(q.way, Joined)
-		if w.roams(q.hash, q.key) {
+		if w.roams(q.hash, q.call.Key) {
 			q.step()
 		}
 		w.expireLater()
@@ -72,7 +72,7 @@ func (q *request) words() []byte {
 		return q.own
 	}
 	w := q.w
-	w.asked, _ = q.parts.AppendAsk(w.asked[:0], q.key)
+	w.asked, _ = q.parts.AppendAsk(w.asked[:0], q.call.Key)
 	return w.asked
 }
 
@@ -90,8 +90,8 @@ func (q *request) itself() {
 func (w *worker) lead(f *flight) {
 	q := w.newRequest()
 	q.carrier = true
-	q.hash, q.key = f.Hash(), append(q.key[:0], f.Key()...)
-	q.call.Owner, q.call.Whole = q, true
+	q.hash, q.call.Key = f.Hash(), append(q.call.Key[:0], f.Key()...)
+	q.call.Owner = q
 	q.call.Repeatable, q.repeatable = true, true
 	w.expireLater()
 	q.takeOff(f, nil)
@@ -114,7 +114,7 @@ func (q *request) takeOff(f *flight, words []byte) {
 	case words != nil:
 		q.ownWords, q.sent = true, q.verb
 	default:
-		w.asked, q.sent = parts.AppendAsk(w.asked[:0], q.key)
+		w.asked, q.sent = parts.AppendAsk(w.asked[:0], q.call.Key)
 		words = w.asked
 	}
 	q.call.Verb = q.sent
@@ -125,10 +125,10 @@ func (q *request) takeOff(f *flight, words []byte) {
 // the place of a missing one that may still be where it lived before.
 func (q *request) askToRenew(dst []byte, parts memproto.Parts) []byte {
 	c := q.w.p.cfg.Refresh
-	if q.w.before(q.hash, q.key) != nil {
+	if q.w.before(q.hash, q.call.Key) != nil {
 		c.Vivify = 0
 	}
-	dst = append(append(dst, "mg "...), q.key...)
+	dst = append(append(dst, "mg "...), q.call.Key...)
 	return append(c.AppendFlags(dst, parts&memproto.ClassicCAS != 0), "\r\n"...)
 }
 
@@ -169,7 +169,7 @@ func (q *request) land(b []byte) {
 // landHead is land for the head of a value, which has to be put together first.
 func (q *request) landHead(b []byte) {
 	w, f, carrier := q.w, q.flight, q.carrier
-	j := w.newJoin(q.key, q.coded, b)
+	j := w.newJoin(q.call.Key, q.coded, b)
 	j.flight = landing{w: w, sent: q.sent, renews: q.renews}
 	if q.ownWords {
 		j.flight.asker = q
@@ -228,7 +228,7 @@ func (l *landing) serve(q *request) {
 		d.won, d.filling = won, !won
 		q.served(w.missReply(q.verb, q.own))
 	case l.ok:
-		w.formed = l.found.AppendReply(w.formed[:0], q.verb, line(q.own), q.key)
+		w.formed = l.found.AppendReply(w.formed[:0], q.verb, line(q.own), q.call.Key)
 		q.served(w.formed)
 	case memproto.Missed(l.reply):
 		q.served(w.missReply(q.verb, q.own))

@@ -67,7 +67,7 @@ func (q *request) splits(raw []byte) bool {
 
 // reserved refuses a client's write of a key of parts, and reports whether it did.
 func (q *request) reserved() bool {
-	if q.session == nil || !bytes.HasPrefix(q.key, []byte(memproto.PartPrefix)) {
+	if q.session == nil || !bytes.HasPrefix(q.call.Key, []byte(memproto.PartPrefix)) {
 		return false
 	}
 	q.refuse(keyReserved)
@@ -177,13 +177,13 @@ func (q *request) concludeLarge(b []byte) {
 	exptime := q.touches(b)
 	switch {
 	case memproto.TellsHead(b):
-		j := q.w.newJoin(q.key, q.coded, b)
+		j := q.w.newJoin(q.call.Key, q.coded, b)
 		j.q, j.words, j.exptime = q, bytes.Clone(q.call.Raw()), exptime
 		q.step()
 		j.begin()
 		return
 	case len(exptime) > 0 && !memproto.TellsFlags(b): // nobody knows what it is that was touched
-		q.w.touchParts(q.key, q.coded, exptime)
+		q.w.touchParts(q.call.Key, q.coded, exptime)
 	}
 	q.served(b)
 }

@@ -38,7 +38,7 @@ func (q *request) lease() bool {
 		s.parkedBy = now + l.patience
 	}
 	v, id := l.Missed(&coalesce.Miss[*request]{
-		Hash: q.hash, Key: q.key, Ticket: q.ticket, Client: s.id, Won: q.won, Filling: q.filling,
+		Hash: q.hash, Key: q.call.Key, Ticket: q.ticket, Client: s.id, Won: q.won, Filling: q.filling,
 		Who: q, Deadline: s.parkedBy, Now: now,
 	})
 	switch v {

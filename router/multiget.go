@@ -226,13 +226,13 @@ func (w *worker) copyFor(hash uint64, picks []int, a *askedKey) *node {
 	return w.nodes[picks[w.choose(picks)]]
 }
 
-// is reports whether a key of the servers is the one that was asked for.
-func (a *askedKey) is(key []byte) bool {
+// is reports whether a VALUE block is of the key, which its server may know by another name.
+func (a *askedKey) is(block []byte) bool {
 	r := a.under
 	if !r.renames() {
-		return bytes.Equal(a.key, key)
+		return memproto.IsValueOf(block, a.key)
 	}
-	rest, ok := bytes.CutPrefix(key, r.add)
+	rest, ok := bytes.CutPrefix(memproto.ValueKey(block), r.add)
 	return ok && bytes.Equal(a.key[r.strip:], rest)
 }
 

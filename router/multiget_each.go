@@ -91,7 +91,7 @@ func (g *gather) kindOfKeys() memproto.Kind {
 
 // join puts the value together whose head a key's block is.
 func (g *gather) join(q *request, a *askedKey) {
-	j := a.w.newJoin(q.key, false, append(bytes.Clone(g.block(a)), endLine...))
+	j := a.w.newJoin(q.call.Key, false, append(bytes.Clone(g.block(a)), endLine...))
 	if g.touches() {
 		_, rest := memproto.NextWord(g.prefix)
 		exptime, _ := memproto.NextWord(rest)
@@ -120,7 +120,7 @@ func (q *request) missedAt(first *node, token uint64, raw []byte) {
 	} else {
 		q.addSpare(picks)
 	}
-	if old := w.before(q.hash, q.key); old != nil && !q.from.has(old) {
+	if old := w.before(q.hash, q.call.Key); old != nil && !q.from.has(old) {
 		q.from.add(old)
 	}
 	if !q.from.more() {

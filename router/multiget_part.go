@@ -62,11 +62,10 @@ func (p *part) missing() {
 // value finds the key a block answers. Values come in the order they were asked for, so
 // keys that are passed over have missed; a block for none of the rest is no answer.
 func (p *part) value(b []byte) bool {
-	key := memproto.ValueKey(b)
 	for p.next < len(p.asked) {
 		a := &p.gather.asked[p.asked[p.next]]
 		p.next++
-		if a.is(key) {
+		if a.is(b) {
 			a.head = p.w.large && memproto.TellsHead(b)
 			a.from = len(p.values)
 			p.values = append(p.gather.front.room(p.values, len(b)), b...)

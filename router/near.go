@@ -33,7 +33,7 @@ func (q *request) mayKeep() bool {
 // their way: one of the same client must not be answered by something newer.
 func (q *request) findNear() bool {
 	w := q.w
-	value, ok := w.near.Find(q.hash, q.key, w.now())
+	value, ok := w.near.Find(q.hash, q.call.Key, w.now())
 	switch {
 	case !ok:
 		return false
@@ -47,7 +47,7 @@ func (q *request) findNear() bool {
 	}
 	q.way = Near
 	found, _ := memproto.ParseFound(value)
-	w.formed = found.AppendReply(w.formed[:0], q.verb, line(q.own), q.key)
+	w.formed = found.AppendReply(w.formed[:0], q.verb, line(q.own), q.call.Key)
 	q.served(w.formed)
 	return true
 }
@@ -58,7 +58,7 @@ func (q *request) keepNear(b []byte) {
 	q.near, q.nears = hotkey.Token{}, false
 	if q.sent == memproto.Get {
 		if memproto.IsValue(b) {
-			w.near.Fill(t, q.key, b)
+			w.near.Fill(t, q.call.Key, b)
 		}
 		return
 	}
@@ -70,8 +70,8 @@ func (q *request) keepNear(b []byte) {
 	if q.sent == memproto.MetaGet {
 		verb = memproto.MetaGet
 	}
-	w.formed = found.AppendReply(w.formed[:0], verb, keptAs, q.key)
-	w.near.Fill(t, q.key, w.formed)
+	w.formed = found.AppendReply(w.formed[:0], verb, keptAs, q.call.Key)
+	w.near.Fill(t, q.call.Key, w.formed)
 }
 
 // keptAs is the meta get whose reply is kept.

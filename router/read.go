@@ -133,7 +133,7 @@ func (q *request) elsewhere() bool {
 func (q *request) keepForPull(raw []byte) {
 	if q.kind == memproto.Changes {
 		if q.old = nil; !q.pulled && q.verb != memproto.Set && q.verb != memproto.Add && !deletes(q.verb) {
-			if old := q.w.before(q.hash, q.key); old != nil && old != q.node {
+			if old := q.w.before(q.hash, q.call.Key); old != nil && old != q.node {
 				q.stray().old = old
 			}
 		}
@@ -164,7 +164,7 @@ func (q *request) pullFirst(raw []byte) bool {
 	if q.pulled || w.plain {
 		return false
 	}
-	old := w.before(q.hash, q.key)
+	old := w.before(q.hash, q.call.Key)
 	if old == nil || old == q.node || old.Retired() || w.epochs.Now(q.hash) == 0 {
 		return false
 	}
@@ -195,7 +195,7 @@ func (q *request) pull(b []byte) {
 	q.from.at = 1
 	q.node = q.old
 	w.load(&q.charge, q.node, 1)
-	w.line, q.call.Verb = memproto.AppendGet(w.line[:0], q.key, q.coded)
+	w.line, q.call.Verb = memproto.AppendGet(w.line[:0], q.call.Key, q.coded)
 	q.call.Repeatable = true
 	if q.fill = q.startRefill(q.old); q.fill != nil {
 		q.fill.then = q

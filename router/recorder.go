@@ -73,7 +73,7 @@ func (r *recorder) make(q *request, took time.Duration, gone bool) {
 	w, s := q.w, q.session
 	r.made = Record{
 		At: w.loop.Now().Add(-took), Client: s.peer, Listener: s.by.addr,
-		Verb: q.clientVerb(), Key: string(q.key), Keys: 1, Way: q.way, Outcome: q.outcome, Gone: gone, Bytes: int(q.bytes), Took: took,
+		Verb: q.clientVerb(), Key: string(q.call.Key), Keys: 1, Way: q.way, Outcome: q.outcome, Gone: gone, Bytes: int(q.bytes), Took: took,
 	}
 	m, c := &r.made, &q.course
 	server, sent, first := c.server, c.sent, c.first
@@ -136,7 +136,7 @@ func (s *session) abandoned(q *request) {
 func (q *request) noteKeys(r *memproto.Request) {
 	if q.w.recorder != nil {
 		key, _ := memproto.NextWord(r.Keys)
-		q.key = append(q.key[:0], key...)
+		q.call.Key = append(q.call.Key[:0], key...)
 		q.stray().course.keys = r.NumKeys
 	}
 }

@@ -58,7 +58,7 @@ func (q *request) startRefill(from *node) *refill {
 	}
 	f := w.refills.take()
 	f.w, f.hash, f.token, f.coded = w, q.hash, q.token, q.coded
-	f.key = append(f.key[:0], q.key...)
+	f.key = append(f.key[:0], q.call.Key...)
 	for i := range q.from.at {
 		f.to[f.n].node = q.from.nodes[i]
 		f.to[f.n].copy = q.from.isCopy(i)
@@ -68,13 +68,13 @@ func (q *request) startRefill(from *node) *refill {
 	f.left = 2 // the item and its time
 	f.line = memproto.AppendAskTTL(f.line[:0], f.key, f.coded)
 	f.ask.f = f
-	w.errand(from, &f.ask.call, &f.ask, memproto.MetaGet, f.hash, f.line)
+	w.errand(from, &f.ask.call, &f.ask, memproto.MetaGet, f.hash, f.key, f.line)
 	return f
 }
 
 // errand sends a request of the router's own about a key.
-func (w *worker) errand(n *node, c *backend.Call, o backend.Owner, v memproto.Verb, hash uint64, line []byte) {
-	c.Owner, c.Verb, c.Whole = o, v, true
+func (w *worker) errand(n *node, c *backend.Call, o backend.Owner, v memproto.Verb, hash uint64, key, line []byte) {
+	c.Owner, c.Verb, c.Key = o, v, append(c.Key[:0], key...)
 	c.Repeatable = v == memproto.MetaGet || v == memproto.Get
 	lane := n.LaneOf(hash, len(line))
 	n.Claim(c, lane, hash)
@@ -166,7 +166,7 @@ func (f *refill) store() {
 		it := memproto.Item{Flags: f.flags, Value: f.value}
 		var verb memproto.Verb
 		f.line, verb = memproto.AppendAdd(f.line[:0], f.key, f.coded, it, f.seconds(c))
-		w.errand(c.node, &c.call, c, verb, f.hash, f.line)
+		w.errand(c.node, &c.call, c, verb, f.hash, f.key, f.line)
 	}
 	f.arrived()
 }

@@ -15,7 +15,6 @@ import (
 type request struct {
 	call backend.Call
 	state
-	key    []byte              // as the servers know it
 	reply  []byte              // what waits to be sent
 	lent   flight              // to the table of flights, if it is the first of its key
 	own    []byte              // the client's words, of a meta get
@@ -210,10 +209,9 @@ func (q *request) of(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
 		f.Prefetch(q.hash)
 	}
 	q.coded, q.verb, q.sent, q.kind = coded, v, v, k
-	q.key = append(q.key[:0], key...)
+	q.call.Key = append(q.call.Key[:0], key...)
 	q.call.Owner = q
 	q.call.Verb = v
-	q.call.Whole = true
 }
 
 // submit sends the request where it belongs.
@@ -314,7 +312,7 @@ func (q *request) show(b []byte) {
 		if q.node != nil { // it made the request
 			q.node.Saw(q.hash, len(b))
 		}
-		q.w.moved(q.hash, q.key, len(b))
+		q.w.moved(q.hash, q.call.Key, len(b))
 	}
 	q.end(b, o)
 }

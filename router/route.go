@@ -146,7 +146,7 @@ func (q *request) route() {
 		w.load(&q.charge, home, 1)
 		q.from.add(home)
 	}
-	switch old := w.before(q.hash, q.key); {
+	switch old := w.before(q.hash, q.call.Key); {
 	case old == nil || q.from.has(old):
 	case q.kind == memproto.Copyable && q.token == 0: // the write may be a deletion
 	case q.kind == memproto.Copyable && q.from.n < maxSources:

@@ -358,7 +358,7 @@ var badKey = []byte(memproto.LineBadFormat + "\r\n")
 // until the next one.
 func (q *request) ownReply(b []byte) []byte {
 	f := q.w.front
-	f.key = q.under.appendOwn(f.key[:0], q.key)
+	f.key = q.under.appendOwn(f.key[:0], q.call.Key)
 	f.renamed = memproto.AppendReplyAbout(f.renamed[:0], b, f.key)
 	b = f.renamed
 	if cap(b) > keepScratch {

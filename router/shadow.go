@@ -13,8 +13,8 @@ const maxShadows = 1024
 // leaveShadow sends the request to the pool that is to see it, if there is one.
 func (q *request) leaveShadow(raw []byte) {
 	if q.strayed && q.under != nil {
-		if w := q.session.shadowed(q.under, q.key); w != nil {
-			w.shadow(q, q.key, raw)
+		if w := q.session.shadowed(q.under, q.call.Key); w != nil {
+			w.shadow(q, q.call.Key, raw)
 		}
 	}
 }

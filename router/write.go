@@ -13,7 +13,7 @@ import (
 // then the client is answered.
 func (q *request) write(raw []byte) {
 	w := q.w
-	w.seal(q.hash, q.key)
+	w.seal(q.hash, q.call.Key)
 	if w.p.leases != nil && q.session != nil {
 		q.session.outrun(q)
 	}
@@ -46,7 +46,7 @@ func (q *request) write(raw []byte) {
 	w.load(&q.charge, q.node, bounded.Cost(len(raw), 1))
 	if stores(q.verb) {
 		q.node.Saw(q.hash, len(raw))
-		w.moved(q.hash, q.key, len(raw))
+		w.moved(q.hash, q.call.Key, len(raw))
 	}
 	q.send(raw)
 }
@@ -94,7 +94,7 @@ func (w *worker) failOver(q *request, passed []int, raw []byte) []byte {
 		if n.use.Clean { // noted only if that fails, else there would be no end of it
 			c.add(n, true)
 		} else {
-			w.missed(n, q.hash, q.key)
+			w.missed(n, q.hash, q.call.Key)
 		}
 	}
 	w.capped = memproto.CapExpiry(w.capped[:0], q.verb, raw, int64(w.p.cfg.FailoverTTL/time.Second), w.loop.Now().Unix())
@@ -137,7 +137,7 @@ func (w *worker) handsOver() bool {
 // cleanFirst notes the first n candidates of the key in another placement.
 func (q *request) cleanFirst(p *Placement, n int) {
 	w := q.w
-	w.many = p.Order(w.many[:0], q.key, q.hash, n)
+	w.many = p.Order(w.many[:0], q.call.Key, q.hash, n)
 	for _, i := range w.many {
 		q.cleaning().addOther(w.nodes[i], false)
 	}
@@ -170,7 +170,7 @@ func (q *request) spreadOver(picks []int, raw []byte) {
 // wrote takes the reply to a write.
 func (q *request) wrote(b []byte) {
 	if memproto.Changed(q.verb, b) {
-		q.w.written(q.hash, q.key)
+		q.w.written(q.hash, q.call.Key)
 		q.w.rumour(q.hash)
 	}
 	switch {
@@ -212,7 +212,7 @@ func (q *request) writeFailed(f backend.Failure) {
 		q.finish(reply)
 		return
 	}
-	w.missed(q.node, q.hash, q.key)
+	w.missed(q.node, q.hash, q.call.Key)
 	q.began = false
 	w.holds.doubt(w, q.hash)
 	q.cleaning().start(reply)
