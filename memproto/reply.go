@@ -110,20 +110,16 @@ func blockUnit(b []byte, line, length int, tail string) (Unit, error) {
 // valueSize reads the length in a VALUE line; it is negative when the line is malformed. Backends
 // put one space between words.
 func valueSize(line []byte) int {
-	rest := line[len("VALUE "):]
-	key := bytes.IndexByte(rest, ' ')
-	if key < 1 {
+	key := bytes.IndexByte(line[len("VALUE "):], ' ')
+	flags := len("VALUE ") + key + 1
+	end := flags
+	for end < len(line) && line[end] != ' ' { // a few digits
+		end++
+	}
+	if key < 1 || end == flags || end == len(line) {
 		return -1
 	}
-	rest = rest[key+1:]
-	flags := 0
-	for flags < len(rest) && rest[flags] != ' ' { // a few digits
-		flags++
-	}
-	if flags == 0 || flags == len(rest) {
-		return -1
-	}
-	return replyLength(rest[flags+1:])
+	return replyLength(line[end+1:])
 }
 
 // replyLength reads a length at the start of s, up to a space or the end; it is negative when there is

@@ -81,7 +81,7 @@ func (a *acceptor) accepted(fd int, from unix.Sockaddr) {
 func (a *acceptor) short() {
 	l := a.loops[0]
 	l.stats.AcceptErrors++
-	l.Set(&a.retry, l.now.Add(acceptPause))
+	l.Set(&a.retry, l.Now().Add(acceptPause))
 }
 
 // place gives a connection to the loop that has the fewest.
@@ -136,7 +136,7 @@ func (p *epoll) accept(a *acceptor) {
 			return
 		}
 	}
-	a.loops[0].Set(&a.retry, a.loops[0].now)
+	a.loops[0].Set(&a.retry, a.loops[0].Now())
 }
 
 // ringListener is an acceptor that a ring serves.

@@ -147,23 +147,20 @@ func milliseconds(d time.Duration) int { return int((d + time.Millisecond - 1) /
 
 func (p *epoll) handOut(e *unix.EpollEvent) {
 	fd := int(e.Fd)
-	if fd == p.wakeFd {
-		return // watched by edges, so the counter need not be read
-	}
-	if f := p.accepts[fd]; f != nil {
-		f()
-		return
-	}
-	if c := p.conns[fd]; c != nil {
+	if fd < len(p.conns) && p.conns[fd] != nil {
 		hungUp := e.Events&(unix.EPOLLHUP|unix.EPOLLERR) != 0
 		done := hungUp || e.Events&unix.EPOLLRDHUP != 0
-		c.event(event{
+		p.conns[fd].event(event{
 			readable: done || e.Events&unix.EPOLLIN != 0,
 			writable: hungUp || e.Events&unix.EPOLLOUT != 0,
 			peerDone: done,
 			hungUp:   hungUp,
 		})
+		return
 	}
+	if accept := p.accepts[fd]; accept != nil {
+		accept()
+	} // else it was woken: by an edge, so the counter need not be read
 }
 
 func (p *epoll) wake() { wakeUp(p.wakeFd) }

@@ -99,8 +99,8 @@ func (st *Stats) Add(o Stats) {
 type Loop struct {
 	poller  poller
 	began   time.Time
-	now     time.Time
-	elapsed time.Duration // from began to now
+	elapsed time.Duration // from began to the beginning of the turn
+	over    time.Duration // from began to the end of the turn before
 	scratch []byte
 	ready   []*Conn // to be read (or offered again) this turn
 	next    []*Conn // to be read next turn
@@ -122,8 +122,9 @@ type Loop struct {
 	running []func() // what was posted and is being done
 
 	mu     sync.Mutex
-	posted []func() // guarded by mu
-	closed bool     // guarded by mu
+	posted []func()    // guarded by mu
+	closed bool        // guarded by mu
+	mail   atomic.Bool // posted has something; set with mu held
 	asleep atomic.Bool
 	load   atomic.Int64
 
@@ -151,15 +152,15 @@ func NewLoop(c Config) (*Loop, error) {
 		conns:   make(map[*Conn]struct{}),
 		ended:   make(chan struct{}),
 	}
-	l.now = l.began
 	l.dials, l.cancelDials = context.WithCancel(context.Background())
 	var err error
 	l.poller, err = newPoller(c)
 	return l, err
 }
 
-// Now returns the time at which the current turn began.
-func (l *Loop) Now() time.Time { return l.now }
+// Now returns the time at which the current turn began. It is for measuring, and for timers: its
+// calendar is that of when the loop was made, and does not follow a clock that is set.
+func (l *Loop) Now() time.Time { return l.began.Add(l.elapsed) }
 
 // Elapsed returns the time from the making of the loop to the beginning of the current turn:
 // what is cheaper to subtract than Now. What passes within a turn is therefore not seen, and
@@ -194,9 +195,10 @@ func (l *Loop) Post(f func()) bool {
 	ok := !l.closed
 	if ok {
 		l.posted = append(l.posted, f)
+		l.mail.Store(true)
 	}
 	l.mu.Unlock()
-	// The loop sets asleep before it looks at posted for the last time, so either it
+	// The loop sets asleep before it looks for mail for the last time, so either it
 	// sees f or it is woken here.
 	if ok && l.asleep.CompareAndSwap(true, false) {
 		l.poller.wake()
@@ -225,6 +227,7 @@ func (l *Loop) begin() {
 		l.begun = true
 		l.poller.begin()
 	}
+	l.over = time.Since(l.began)
 }
 
 // Turn turns the loop once, waiting as long as Run would. It is for who drives a loop by hand, so that the
@@ -239,8 +242,7 @@ func (l *Loop) turn() error {
 	if err := l.wait(); err != nil {
 		return err
 	}
-	l.now = time.Now()
-	l.elapsed = l.now.Sub(l.began)
+	l.elapsed = time.Since(l.began)
 	l.stats.Turns++
 	l.runPosted()
 	l.ready, l.next = l.next, l.ready[:0]
@@ -256,7 +258,8 @@ func (l *Loop) turn() error {
 	}
 	l.flush()
 	l.poller.submit()
-	took := time.Since(l.now)
+	l.over = time.Since(l.began)
+	took := l.over - l.elapsed
 	l.stats.BusyNanos += uint64(took)
 	l.stats.Lengths.Observe(took)
 	l.longest = max(l.longest, took)
@@ -281,7 +284,7 @@ func (l *Loop) wait() error {
 	}
 	l.asleep.Store(true)
 	d := l.untilTimer()
-	if l.hasPosted() {
+	if l.mail.Load() {
 		d = 0
 	}
 	n, err := l.poller.poll(l, d)
@@ -290,15 +293,13 @@ func (l *Loop) wait() error {
 	return err
 }
 
-func (l *Loop) hasPosted() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.posted) > 0
-}
-
 func (l *Loop) runPosted() {
+	if !l.mail.Load() {
+		return
+	}
 	l.mu.Lock()
 	l.posted, l.running = l.running[:0], l.posted
+	l.mail.Store(false)
 	l.mu.Unlock()
 	for i, f := range l.running {
 		l.running[i] = nil

@@ -9,13 +9,13 @@ import (
 type Timer struct {
 	// Func is called on the loop's goroutine when the time has come.
 	Func  func()
-	when  time.Time
-	index int // position in the heap plus one; 0 when not set
+	due   time.Duration // on the loop's clock, as Elapsed tells it
+	index int           // position in the heap plus one; 0 when not set
 }
 
 // Set arms t for the given time, or moves it there.
 func (l *Loop) Set(t *Timer, when time.Time) {
-	t.when = when
+	t.due = when.Sub(l.began)
 	if t.index > 0 {
 		heap.Fix(&l.timers, t.index-1)
 		return
@@ -34,24 +34,24 @@ func (l *Loop) Stop(t *Timer) {
 func (t *Timer) Armed() bool { return t.index > 0 }
 
 func (l *Loop) runTimers() {
-	for len(l.timers) > 0 && !l.timers[0].when.After(l.now) {
+	for len(l.timers) > 0 && l.timers[0].due <= l.elapsed {
 		t := heap.Pop(&l.timers).(*Timer)
 		t.Func()
 	}
 }
 
-// untilTimer returns how long the loop may sleep.
+// untilTimer returns how long the loop may sleep, which it does from the end of the turn before.
 func (l *Loop) untilTimer() time.Duration {
 	if len(l.timers) == 0 {
 		return idle
 	}
-	return max(0, min(idle, time.Until(l.timers[0].when)))
+	return max(0, min(idle, l.timers[0].due-l.over))
 }
 
 type timerHeap []*Timer
 
 func (h timerHeap) Len() int           { return len(h) }
-func (h timerHeap) Less(i, j int) bool { return h[i].when.Before(h[j].when) }
+func (h timerHeap) Less(i, j int) bool { return h[i].due < h[j].due }
 func (h timerHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i+1, j+1

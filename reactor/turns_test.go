@@ -26,7 +26,7 @@ func TestTurns(t *testing.T) {
 		was := make(chan Stats)
 		const long = 3 * time.Millisecond
 		l.Post(func() {
-			for l.now.Add(long).After(time.Now()) { // a turn that takes its time
+			for l.Now().Add(long).After(time.Now()) { // a turn that takes its time
 			}
 			was <- l.Stats()
 		})

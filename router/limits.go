@@ -4,9 +4,9 @@ import "time"
 
 // watch is what a session remembers to be judged idle or slow.
 type watch struct {
-	active  time.Time // when the client last asked something
-	stalled time.Time // since when it has taken nothing of what waits for it; zero if it has
-	written uint64    // what it had taken when last looked at
+	active  time.Duration // when the client last asked something, on the loop's clock
+	stalled time.Time     // since when it has taken nothing of what waits for it; zero if it has
+	written uint64        // what it had taken when last looked at
 }
 
 // full reports whether there are more clients than may be. The one at hand is counted.
@@ -71,7 +71,7 @@ func (f *front) sweep() {
 // idle reports whether the client has asked nothing for too long.
 func (s *session) idle() bool {
 	limit := s.front.r.cfg.IdleTimeout
-	return limit > 0 && s.n == 0 && !s.ended && !s.by.local && s.front.loop.Now().Sub(s.watch.active) >= limit
+	return limit > 0 && s.n == 0 && !s.ended && !s.by.local && s.front.loop.Elapsed()-s.watch.active >= limit
 }
 
 // slow reports whether the client has taken none of its replies for too long.

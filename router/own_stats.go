@@ -52,7 +52,7 @@ func (f *front) process(all *Snapshot) []stat {
 	stats := []stat{
 		{"pid", strconv.Itoa(os.Getpid())},
 		{"uptime", n(uint64(f.now().Seconds()))},
-		{"time", strconv.FormatInt(f.loop.Now().Unix(), 10)},
+		{"time", strconv.FormatInt(time.Now().Unix(), 10)},
 		{"version", f.r.cfg.Version},
 		{"pointer_size", strconv.Itoa(strconv.IntSize)},
 	}

@@ -70,9 +70,9 @@ func (r *recorder) over(q *request, took time.Duration, gone bool) {
 
 // make fills in the record at hand.
 func (r *recorder) make(q *request, took time.Duration, gone bool) {
-	w, s := q.w, q.session
+	s := q.session
 	r.made = Record{
-		At: w.loop.Now().Add(-took), Client: s.peer, Listener: s.by.addr,
+		At: time.Now().Add(-took), Client: s.peer, Listener: s.by.addr,
 		Verb: q.clientVerb(), Key: string(q.call.Key), Keys: 1, Way: q.way, Outcome: q.outcome, Gone: gone, Bytes: int(q.bytes), Took: took,
 	}
 	m, c := &r.made, &q.course

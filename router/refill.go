@@ -178,7 +178,7 @@ func (f *refill) seconds(c *refillCall) int64 {
 	case c.copy && (s == 0 || s > copyTTL):
 		return copyTTL
 	case s > 60*60*24*30: // is taken for a date
-		return f.w.loop.Now().Unix() + s
+		return time.Now().Unix() + s
 	}
 	return s
 }

@@ -370,7 +370,7 @@ func (q *request) ownReply(b []byte) []byte {
 // capped returns a request with its life bounded as its route says.
 func (q *request) capped(raw []byte) []byte {
 	f := q.w.front
-	f.shortened = memproto.CapExpiry(f.shortened[:0], q.verb, raw, q.under.maxTTL, f.loop.Now().Unix())
+	f.shortened = memproto.CapExpiry(f.shortened[:0], q.verb, raw, q.under.maxTTL, time.Now().Unix())
 	raw = f.shortened
 	if cap(raw) > keepScratch {
 		f.shortened = nil

@@ -71,7 +71,7 @@ func (f *front) newSession(c *reactor.Conn, by *entrance) *session {
 	s.reroute()
 	f.sessions[s] = struct{}{}
 	f.stats.Clients++
-	s.watch.active = f.loop.Now()
+	s.watch.active = f.loop.Elapsed()
 	switch {
 	case f.drained != nil:
 		s.end()
@@ -85,7 +85,7 @@ func (f *front) newSession(c *reactor.Conn, by *entrance) *session {
 // Received reads requests, as many as the client may have outstanding.
 func (s *session) Received(b []byte) int {
 	taken := 0
-	s.watch.active = s.front.loop.Now()
+	s.watch.active = s.front.loop.Elapsed()
 	for taken < len(b) && !s.ended {
 		if !s.ready() {
 			s.conn.Pause()

@@ -67,7 +67,7 @@ func (w *worker) began(q *request, raw []byte) {
 	q.began = true
 	q.version = w.version
 	if q.filled = w.epochs.Fills(q.hash); q.filled {
-		q.lapses = memproto.Lapses(q.verb, raw, w.loop.Now().Unix())
+		q.lapses = memproto.Lapses(q.verb, raw, time.Now().Unix())
 	}
 }
 
@@ -97,7 +97,7 @@ func (w *worker) failOver(q *request, passed []int, raw []byte) []byte {
 			w.missed(n, q.hash, q.call.Key)
 		}
 	}
-	w.capped = memproto.CapExpiry(w.capped[:0], q.verb, raw, int64(w.p.cfg.FailoverTTL/time.Second), w.loop.Now().Unix())
+	w.capped = memproto.CapExpiry(w.capped[:0], q.verb, raw, int64(w.p.cfg.FailoverTTL/time.Second), time.Now().Unix())
 	raw = w.capped
 	if cap(raw) > keepScratch {
 		w.capped = nil
@@ -164,7 +164,7 @@ func (q *request) spreadOver(picks []int, raw []byte) {
 	for _, i := range picks[1:min(len(picks), w.table.Copies)] {
 		c.add(w.nodes[i], false).copy = true
 	}
-	c.spread, _ = memproto.AppendStore(c.spread[:0], q.verb, raw, copyTTL, w.loop.Now().Unix())
+	c.spread, _ = memproto.AppendStore(c.spread[:0], q.verb, raw, copyTTL, time.Now().Unix())
 }
 
 // wrote takes the reply to a write.
