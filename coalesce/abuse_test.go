@@ -86,7 +86,7 @@ func TestLeaseNeverUsed(t *testing.T) {
 	waits := 1
 	for d.expire(""); ; waits++ {
 		d.now += 200 * ms
-		woken := d.Expire(nil, d.now)
+		woken, _ := d.Expire(nil, d.now)
 		if len(woken) != 1 || woken[0].Who != "patient" {
 			t.Fatalf("at %v: %+v", d.now, woken)
 		}

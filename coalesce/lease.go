@@ -29,6 +29,7 @@ type Leases[W any] struct {
 	due   dueHeap[W]
 	ids   uint64
 	stats LeaseStats
+	begun bool // who expires leases knows that there are some
 }
 
 const leaseStripes = 4096
@@ -156,6 +157,10 @@ func (l *Leases[W]) remember(m *Miss[W]) *lease[W] {
 	e.stripe.Add(1)
 	l.keys[e.key] = e
 	heap.Push(&l.due, e)
+	if !l.begun {
+		l.begun = true
+		l.cfg.Began()
+	}
 	return e
 }
 
@@ -276,9 +281,9 @@ func (l *Leases[W]) end(dst []Woken[W], e *lease[W], now time.Duration) []Woken[
 }
 
 // Expire ends the leases whose time has come, and forgets keys that nothing happened to
-// for as long. Those it wakes are appended to dst. It is cheap when there are none, and
-// meant to be called every few milliseconds.
-func (l *Leases[W]) Expire(dst []Woken[W], now time.Duration) []Woken[W] {
+// for as long. Those it wakes are appended to dst. It is meant to be called every few
+// milliseconds while there are more; when there are again, [LeaseConfig.Began] is called.
+func (l *Leases[W]) Expire(dst []Woken[W], now time.Duration) (woken []Woken[W], more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.due) > 0 && l.due[0].due <= now {
@@ -292,7 +297,8 @@ func (l *Leases[W]) Expire(dst []Woken[W], now time.Duration) []Woken[W] {
 			dst = l.end(dst, e, now)
 		}
 	}
-	return dst
+	l.begun = len(l.due) > 0
+	return dst, l.begun
 }
 
 // expired counts a lease that nobody has used. What somebody elsewhere has stored nobody

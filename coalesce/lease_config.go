@@ -21,6 +21,10 @@ type LeaseConfig struct {
 	Fruitless int
 	// Pause is how long that while is; 0 means ten times Duration.
 	Pause time.Duration
+	// Began is called when there is a lease again after there was none, and so when
+	// [Leases.Expire] must be called again. It must not wait, nor call the set. It may be
+	// nil.
+	Began func()
 }
 
 func (c *LeaseConfig) validate() error {
@@ -40,6 +44,9 @@ func (c *LeaseConfig) complete() {
 	c.MaxLeases = cmp.Or(c.MaxLeases, 65536)
 	c.MaxParked = cmp.Or(c.MaxParked, 65536)
 	c.Pause = cmp.Or(c.Pause, 10*c.Duration)
+	if c.Began == nil {
+		c.Began = func() {}
+	}
 }
 
 // LeaseStats says what leases did since the start, and how many there are.

@@ -13,7 +13,7 @@ import (
 // its request stays where it is in its client's list, but for one whose client tells
 // replies apart by an opaque.
 
-// leaseEvery is how often it is looked for leases that have ended.
+// leaseEvery is how often it is looked for leases that have ended, while there are any.
 const leaseEvery = 5 * time.Millisecond
 
 // leases are those of the router, and how long a client may have gets parked.
@@ -111,8 +111,11 @@ func (s *session) endLeases() {
 
 // expireLeases ends leases whose time has come. One loop does it for all.
 func (w *worker) expireLeases() {
-	w.wake(w.p.leases.Expire(nil, w.now()))
-	w.loop.Set(&w.leaser, w.loop.Now().Add(leaseEvery))
+	woken, more := w.p.leases.Expire(nil, w.now())
+	w.wake(woken)
+	if more {
+		w.loop.Set(&w.leaser, w.loop.Now().Add(leaseEvery))
+	}
 }
 
 // wake wakes gets, each on its own loop.

@@ -186,14 +186,15 @@ func (p *Pool) addRemedies() (err error) {
 		return errors.New("cannot hold back misses through all routers without leases")
 	}
 	if c.Lease != nil {
-		l, err := coalesce.NewLeases[*request](*c.Lease)
+		w := p.workers[0]
+		w.leaser.Func = w.expireLeases
+		lease := *c.Lease
+		lease.Began = func() { w.loop.Post(w.expireLeases) }
+		l, err := coalesce.NewLeases[*request](lease)
 		if err != nil {
 			return err
 		}
 		p.leases = &leases{l, c.LeasePatience}
-		w := p.workers[0]
-		w.leaser.Func = w.expireLeases
-		w.loop.Post(w.expireLeases)
 	}
 	if err = c.Refresh.Validate(); err != nil {
 		return err
