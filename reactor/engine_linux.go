@@ -8,7 +8,7 @@ func newPoller(c Config) (poller, error) {
 	case Portable:
 		return newParker(), nil
 	case "", Auto, Epoll:
-		return newEpoll(c)
+		return newEpoll()
 	case Uring:
 		return newRingPoller(c)
 	}

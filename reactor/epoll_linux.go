@@ -16,7 +16,6 @@ const maxEvents = 1024
 type epoll struct {
 	fd     int
 	wakeFd int
-	nap    time.Duration // how long it sleeps in a raw call; 0 if it must not
 	events [maxEvents]unix.EpollEvent
 	// conns is indexed by descriptor. An event that was collected before its connection
 	// closed cannot reach another one, as events are handed out before any handler runs.
@@ -26,7 +25,7 @@ type epoll struct {
 	made    uint64 // system calls
 }
 
-func newEpoll(c Config) (*epoll, error) {
+func newEpoll() (*epoll, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create epoll descriptor: %w", err)
@@ -37,9 +36,6 @@ func newEpoll(c Config) (*epoll, error) {
 		return nil, fmt.Errorf("cannot create event descriptor: %w", err)
 	}
 	p := &epoll{fd: fd, wakeFd: wake, accepts: make(map[int]func())}
-	if c.Spare {
-		p.nap = nap
-	}
 	if err := p.add(wake, unix.EPOLLIN|unix.EPOLLET); err != nil {
 		p.close()
 		return nil, err
@@ -79,8 +75,8 @@ func (p *epoll) forget(fd int) {
 	unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
-func (p *epoll) poll(_ *Loop, d time.Duration) (int, error) {
-	n, err := p.collect(d)
+func (p *epoll) poll(l *Loop, d time.Duration) (int, error) {
+	n, err := p.collect(min(d, l.nap()), d)
 	if err != nil {
 		return 0, err
 	}
@@ -103,21 +99,8 @@ func (p *epoll) rest(int) {
 	syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
 }
 
-// nap is how long a loop sleeps without telling the Go scheduler, if that has a
-// processor to spare.
-const nap = 10 * time.Millisecond
-
-// collect fetches events, waiting at most d. The beginning of the wait is a raw system
-// call like all others: to the scheduler the loop is still running. At load gaps are
-// shorter than that, and telling the scheduler of each would keep its monitor thread
-// awake, which costs more than the waiting. A garbage collection that must stop the loop
-// sends it a signal, which ends the call. Only a longer sleep is a real system call, so
-// that an idle loop holds no processor.
-//
-// The nap is longer than the kernel's tick, as a shorter timer would have to be written
-// to the hardware each time, which is dear on virtual machines.
-func (p *epoll) collect(d time.Duration) (int, error) {
-	raw := min(d, p.nap)
+// collect fetches events, waiting at most d, of which raw in a raw system call (see nap).
+func (p *epoll) collect(raw, d time.Duration) (int, error) {
 	n, err := p.rawWait(raw)
 	if n > 0 || err != nil || d <= raw {
 		return n, err

@@ -109,6 +109,7 @@ type Loop struct {
 	buffers buffers
 	conns   map[*Conn]struct{}
 	onTurn  func()
+	spare   bool // see Config.Spare
 	begun   bool
 	longest time.Duration // turn since Longest was called
 
@@ -148,6 +149,7 @@ type Config struct {
 func NewLoop(c Config) (*Loop, error) {
 	l := &Loop{
 		began:   time.Now(),
+		spare:   c.Spare,
 		scratch: make([]byte, scratchSize),
 		conns:   make(map[*Conn]struct{}),
 		ended:   make(chan struct{}),

@@ -2,6 +2,26 @@ package reactor
 
 import "time"
 
+// nap is how long a loop at work sleeps without telling the Go scheduler, if that has a
+// processor to spare: the beginning of a wait is a raw system call like all others, so to
+// the scheduler the loop is still running. At load gaps are shorter than that, and telling
+// the scheduler of each would keep its monitor thread awake, which costs more than the
+// waiting. A garbage collection that must stop the loop sends it a signal, which ends the
+// call. A longer sleep is a real system call, and so is that of a loop that only timers or
+// other goroutines have woken: it holds no processor, and the monitor can sleep.
+//
+// The nap is longer than the kernel's tick, as a shorter timer would have to be written
+// to the hardware each time, which is dear on virtual machines.
+const nap = 10 * time.Millisecond
+
+// nap is how much of the next wait may be in a raw call.
+func (l *Loop) nap() time.Duration {
+	if l.spare && (len(l.ready) > 0 || l.resting.expected > 0) {
+		return nap
+	}
+	return 0
+}
+
 // A loop of which much is expected but that finds little to do rests a moment before it
 // looks again. A turn costs its system calls whether they carry one request or many, and
 // with other processors at work on the answers they come one by one: resting, they come

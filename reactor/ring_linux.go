@@ -26,8 +26,7 @@ type ringPoller struct {
 	ring    *uring.Ring
 	buffers *uring.Buffers
 	wakeFd  int
-	nap     time.Duration // how long it sleeps in a raw call; 0 if it must not
-	err     error         // of begin, for the first poll
+	err     error // of begin, for the first poll
 	seats   []seat
 	free    []uint32      // seats that nobody has
 	sending []*ringSocket // whose writes are not settled
@@ -95,9 +94,6 @@ func newRingPoller(c Config) (*ringPoller, error) {
 		return nil, fmt.Errorf("cannot use io_uring: %w", err)
 	}
 	p := &ringPoller{ring: ring, wakeFd: -1, listeners: make(map[*acceptor]*ringListener)}
-	if c.Spare {
-		p.nap = nap
-	}
 	if p.buffers, err = ring.NewBuffers(ringBuffers, ringBufferSize); err == nil {
 		p.wakeFd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	}
@@ -137,7 +133,7 @@ func (w *waker) completed(_ operation, c uring.Completion) {
 
 func (p *ringPoller) wake() { wakeUp(p.wakeFd) }
 
-func (p *ringPoller) poll(_ *Loop, d time.Duration) (int, error) {
+func (p *ringPoller) poll(l *Loop, d time.Duration) (int, error) {
 	if p.err != nil {
 		return 0, p.err
 	}
@@ -145,7 +141,7 @@ func (p *ringPoller) poll(_ *Loop, d time.Duration) (int, error) {
 	if p.awaited() {
 		d = 0
 	}
-	if err := p.enter(d); err != nil {
+	if err := p.enter(min(d, l.nap()), d); err != nil {
 		return 0, err
 	}
 	n := p.fetch()
@@ -186,10 +182,9 @@ func (p *ringPoller) awaited() bool {
 	return false
 }
 
-// enter submits what there is and waits at most d for completions. As with epoll, only a
-// long wait is announced to the Go scheduler.
-func (p *ringPoller) enter(d time.Duration) (err error) {
-	raw := min(d, p.nap)
+// enter submits what there is and waits at most d for completions, of which raw in a raw
+// system call (see nap).
+func (p *ringPoller) enter(raw, d time.Duration) (err error) {
 	ring := p.ring
 	switch {
 	case ring.Ready() > 0 && ring.Queued() == 0:
