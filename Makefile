@@ -4,6 +4,8 @@
 
 GO ?= go
 OPS ?= 1000000
+# With the recorded profile all packages are compiled anew, which is for what is released, not for tests.
+export GOFLAGS += -pgo=off
 STATICCHECK ?= $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 30s
 
@@ -16,7 +18,7 @@ run: ## start a router with embedded servers (cacherouter dev)
 	$(GO) run ./cmd/cacherouter dev
 
 build: ## build bin/cacherouter as it is released
-	$(GO) build -trimpath -pgo=cmd/cacherouter/recorded.pgo -o bin/cacherouter ./cmd/cacherouter
+	$(GO) build -trimpath -pgo=auto -o bin/cacherouter ./cmd/cacherouter
 
 pgo: ## record anew what the compiler is told of the router under load, for build and release
 	scripts/pgo.sh

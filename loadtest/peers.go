@@ -95,7 +95,7 @@ func printJSON(out io.Writer, v any) error {
 // build makes the router as it is shipped, without the race detector.
 func build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "cacherouter")
-	text, err := exec.CommandContext(ctx, "go", "build", "-o", path, "cacherouter/cmd/cacherouter").CombinedOutput()
+	text, err := exec.CommandContext(ctx, "go", "build", "-pgo=auto", "-o", path, "cacherouter/cmd/cacherouter").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("cannot build the router: %w\n%s", err, text)
 	}

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Records what the router does under load, for the compiler: writes cmd/cacherouter/recorded.pgo, which is not called
-# default.pgo so that only who asks for it with -pgo waits for all packages to be compiled anew.
+# Records what the router does under load, for the compiler: writes cmd/cacherouter/default.pgo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +20,7 @@ done
 pids+=($!)
 until grep -q msg=listening "$dir/log"; do sleep 0.1; done
 
-go tool pprof -proto -output cmd/cacherouter/recorded.pgo 'http://127.0.0.1:21309/debug/pprof/profile?seconds=60' >/dev/null &
+go tool pprof -proto -output cmd/cacherouter/default.pgo 'http://127.0.0.1:21309/debug/pprof/profile?seconds=60' >/dev/null &
 profile=$!
 while kill -0 $profile 2>/dev/null; do
     for load in "" "-p 16" "--ratio 0:0:1" "--protocol meta -p 4" "--protocol binary" "--size 4096 --ratio 1:2" "--choose zipf:1.2 -p 4"; do

@@ -49,7 +49,7 @@ package() {
 
 for arch in amd64 arm64; do
 	binary=$dist/cacherouter-$version-linux-$arch
-	CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -pgo=cmd/cacherouter/recorded.pgo -ldflags "-s -w -X main.version=$version" -o "$binary" ./cmd/cacherouter
+	CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -pgo=auto -ldflags "-s -w -X main.version=$version" -o "$binary" ./cmd/cacherouter
 	if command -v dpkg-deb >/dev/null; then
 		package $arch "$binary"
 	else

@@ -19,7 +19,7 @@ import (
 func binary(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cacherouter")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/cacherouter")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-pgo=off", "-o", path, "./cmd/cacherouter")
 	cmd.Dir = "../.."
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

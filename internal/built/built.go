@@ -26,11 +26,12 @@ func Main(m *testing.M) int {
 }
 
 // Router returns what builds the router with flags of go build, on its first call, and returns the
-// path of the binary. It works under Main.
+// path of the binary. It works under Main. The recorded profile is not used, as all packages would be
+// compiled anew.
 func Router(name string, flags ...string) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
 		path := filepath.Join(dir, name)
-		args := append([]string{"build", "-buildvcs=false", "-o", path}, flags...)
+		args := append([]string{"build", "-buildvcs=false", "-pgo=off", "-o", path}, flags...)
 		out, err := exec.Command("go", append(args, "cacherouter/cmd/cacherouter")...).CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("cannot build the router: %w\n%s", err, out)
