@@ -36,6 +36,7 @@ type Call struct {
 	Repeatable bool
 
 	retried bool
+	plain   bool  // raw is not kept, as verb and key say it
 	more    bool  // the next call's key is on the same line
 	slot    uint8 // class of the key that the call is about
 	keys    uint32
@@ -52,7 +53,26 @@ const keepRaw = 4 << 10
 
 // Raw returns what was sent, if the call is repeatable. It is valid until the call is
 // used again.
-func (c *Call) Raw() []byte { return c.raw }
+func (c *Call) Raw() []byte {
+	if c.plain && len(c.raw) == 0 {
+		c.raw = append(append(append(c.raw, c.Verb.String()...), ' '), c.Key...)
+		c.raw = append(c.raw, crlf...)
+	}
+	return c.raw
+}
+
+const crlf = "\r\n"
+
+// keep keeps what is sent, should it have to be sent again. A get that is put as simply as can be is
+// not copied.
+func (c *Call) keep(req []byte) {
+	c.raw = c.raw[:0] // of what the call was used for before
+	c.plain = (c.Verb == memproto.Get || c.Verb == memproto.Gets) && len(c.Key) > 0 &&
+		len(req) == len(c.Verb.String())+len(" ")+len(c.Key)+len(crlf) && req[len(req)-2] == '\r'
+	if c.Repeatable && !c.plain {
+		c.raw = append(c.raw, req...)
+	}
+}
 
 // Sent returns when the call was sent, as [reactor.Loop.Elapsed] tells it: what it was sent
 // again for, as a connection was lost, is not told.
@@ -80,13 +100,13 @@ func (c *Call) began(now time.Duration) {
 	}
 }
 
-// Reset makes the call ready for another use.
+// Reset makes a call that is over ready for another use. What a call is told on its way is told
+// anew by the next one.
 func (c *Call) Reset() {
-	key, raw, slots := c.Key[:0], c.raw[:0], c.slots[:0]
-	if cap(raw) > keepRaw {
-		raw, slots = nil, nil
+	c.Owner, c.Key, c.Verb, c.Repeatable = nil, c.Key[:0], 0, false
+	if c.raw = c.raw[:0]; cap(c.raw) > keepRaw {
+		c.raw, c.slots = nil, nil
 	}
-	*c = Call{Key: key, raw: raw, slots: slots}
 }
 
 // fetchNext has the processor fetch what the replies after this one need. The key is

@@ -100,7 +100,7 @@ func (l *lane) enqueue(c *Call, req []byte) {
 	case joined:
 	case open:
 		l.conn.Write(req)
-		l.line.begin(c, req)
+		l.line.begin(c)
 	default:
 		l.unsent = append(l.unsent, req...)
 		l.line.last = nil
@@ -271,7 +271,7 @@ func (l *lane) resend(f Failure) (failed int) {
 			c.retried = true
 			l.s.stats.Retries++
 			c.Owner.Restarted(c)
-			l.enqueue(c, c.raw)
+			l.enqueue(c, c.Raw())
 			continue
 		}
 		failed++

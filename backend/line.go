@@ -26,43 +26,30 @@ type line struct {
 	hashes [maxJoined]uint64 // of their keys
 }
 
-// begin notes that a call was written by itself, with such a request.
-func (n *line) begin(c *Call, req []byte) {
+// begin notes that a call was written by itself.
+func (n *line) begin(c *Call) {
 	n.last = nil
-	if c.lineKey(req) != nil {
+	if c.joinable() {
 		n.last, n.n, n.hashes[0] = c, 1, c.hash
 	}
 }
 
-// lineKey returns what a call that may share a line puts on it: its key, with the space before it and
-// the end of the line behind it. It is nil for others: the call must be a get of one key that can be
-// sent again by itself, and is put as simply as can be.
-func (c *Call) lineKey(req []byte) []byte {
-	if !c.Repeatable || c.keys != 1 || c.Verb != memproto.Get && c.Verb != memproto.Gets {
-		return nil
-	}
-	at := len(c.Verb.String())
-	if len(req) != at+len(" ")+len(c.Key)+len(crlf) || req[len(req)-2] != '\r' {
-		return nil
-	}
-	return req[at:]
-}
-
-const crlf = "\r\n"
+// joinable reports whether a call may share a line: a get of one key that can be sent again
+// by itself.
+func (c *Call) joinable() bool { return c.plain && c.Repeatable && c.keys == 1 }
 
 // join puts a call's key on the line that was written last, if that has not left yet, and
 // reports whether it has.
 func (l *lane) join(c *Call, req []byte) bool {
 	n := &l.line
 	last := n.last
-	if last == nil || last != l.waiting.tail || last.Verb != c.Verb || n.n == maxJoined {
+	switch {
+	case last == nil || last != l.waiting.tail || last.Verb != c.Verb || n.n == maxJoined || !c.joinable():
+		return false
+	case slices.Contains(n.hashes[:n.n], c.hash) || !l.conn.Unwrite(len(crlf)):
 		return false
 	}
-	key := c.lineKey(req)
-	if key == nil || slices.Contains(n.hashes[:n.n], c.hash) || !l.conn.Unwrite(len(crlf)) {
-		return false
-	}
-	l.conn.Write(key)
+	l.conn.Write(req[len(c.Verb.String()):])
 	last.more = true
 	n.last, n.hashes[n.n] = c, c.hash
 	n.n++

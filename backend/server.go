@@ -226,10 +226,7 @@ func (s *Server) Saw(hash uint64, size int) {
 func (s *Server) Send(c *Call, n Lane, req []byte) {
 	s.stats.Calls++
 	s.stats.BytesOut += uint64(len(req))
-	c.raw = c.raw[:0] // of what the call was used for before
-	if c.Repeatable {
-		c.raw = append(c.raw, req...)
-	}
+	c.keep(req)
 	c.retried = false
 	c.sent, c.waited = s.loop.Elapsed(), 0
 	s.lanes[n].send(c, req)

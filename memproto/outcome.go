@@ -44,9 +44,14 @@ var success = [NumVerbs]Outcome{
 // OutcomeOf returns what a whole reply to a request of a verb tells of. It looks at no more
 // than tells one from the others, and takes for success what it does not know.
 func OutcomeOf(v Verb, reply []byte) Outcome {
-	if len(reply) < 2 || reply[0] > 'S' {
+	if len(reply) < 2 || reply[0] > 'S' { // VALUE, VA
 		return success[v]
 	}
+	return ofLine(v, reply)
+}
+
+// ofLine is OutcomeOf for a reply without a value.
+func ofLine(v Verb, reply []byte) Outcome {
 	switch reply[0] {
 	case 'E':
 		return ofE(v, reply)

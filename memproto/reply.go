@@ -61,7 +61,7 @@ func NextUnit(b []byte, v Verb, whole bool) (Unit, error) {
 		return Unit{}, ErrBadReply
 	}
 	line := b[:end-1]
-	if IsValue(line) && verbs[v].replies&rValue != 0 {
+	if verbs[v].replies&rValue != 0 && IsValue(line) {
 		return valueUnit(b, line, whole)
 	}
 	kind := classify(line)
@@ -122,15 +122,17 @@ func valueSize(line []byte) int {
 	return replyLength(line[end+1:])
 }
 
+const maxDigits = 10 // of a length
+
 // replyLength reads a length at the start of s, up to a space or the end; it is negative when there is
 // none. It is strict: backends write nothing but digits.
 func replyLength(s []byte) int {
 	n, digits := 0, 0
-	for digits < len(s) && s[digits]-'0' <= 9 && n <= maxInt32Value/10 {
-		n = n*10 + int(s[digits]-'0')
+	for digits < len(s) && s[digits]-'0' <= 9 {
+		n = 10*n + int(s[digits]-'0')
 		digits++
 	}
-	if digits == 0 || digits < len(s) && s[digits] != ' ' || n > maxInt32Value {
+	if digits == 0 || digits > maxDigits || n > maxInt32Value || digits < len(s) && s[digits] != ' ' {
 		return -1
 	}
 	return n

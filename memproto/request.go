@@ -181,7 +181,7 @@ func leadingSpaces(line []byte) int {
 
 // parseLine reads a command line. Incomplete means that r.Need bytes of data follow.
 func (p *Parser) parseLine(r *Request) Status {
-	word, _ := NextWord(r.Line)
+	word := verbWord(r.Line)
 	if len(word) < 2 {
 		return r.refuse(LineError)
 	}
@@ -217,6 +217,16 @@ func (p *Parser) parseLine(r *Request) Status {
 		return p.parseMetaSet(r, &words)
 	}
 	return Complete
+}
+
+// verbWord returns the word that a line begins with, which is most often a short one.
+func verbWord(line []byte) []byte {
+	for i, c := range line {
+		if c == ' ' {
+			return line[:i]
+		}
+	}
+	return line
 }
 
 func (r *Request) refuse(line string) Status {
