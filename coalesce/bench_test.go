@@ -14,9 +14,9 @@ type bencher struct {
 	keys   [][]byte
 	hashes []uint64
 	who    waiter
-	ask    Ask[*waiter]
 	flying []*Flight[*waiter]
 	lent   []Flight[*waiter] // of those that are flying
+	asks   Flight[*waiter]   // of a get that follows
 	i      int
 }
 
@@ -38,8 +38,8 @@ func newBencher(t testing.TB, flying int) *bencher {
 
 func (b *bencher) join(own *Flight[*waiter]) *Flight[*waiter] {
 	i := b.i % len(b.keys)
-	b.ask = Ask[*waiter]{Hash: b.hashes[i], Key: b.keys[i], Who: &b.who, Deadline: time.Second}
-	f, _ := b.Join(own, &b.ask)
+	own.Ask(b.hashes[i], b.keys[i], 0, &b.who, time.Second)
+	f, _ := b.Join(own, 0, 0)
 	return f
 }
 
@@ -69,7 +69,7 @@ func (b *bencher) turn() {
 func (b *bencher) shared(f *Flight[*waiter]) *Flight[*waiter] {
 	b.Sent()
 	for range 15 {
-		b.join(nil)
+		b.join(&b.asks)
 	}
 	return b.land(f)
 }

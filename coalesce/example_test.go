@@ -13,8 +13,9 @@ func Example() {
 		panic(err)
 	}
 	get := func(who string) *coalesce.Flight[string] {
-		ask := coalesce.Ask[string]{Hash: 1, Key: []byte("k"), Who: who, Deadline: time.Second}
-		f, role := table.Join(new(coalesce.Flight[string]), &ask)
+		own := new(coalesce.Flight[string])
+		own.Ask(1, []byte("k"), 0, who, time.Second)
+		f, role := table.Join(own, 0, 0)
 		if role == coalesce.Leader {
 			fmt.Println("send get k for", who)
 		}

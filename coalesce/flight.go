@@ -32,6 +32,12 @@ type Flight[W any] struct {
 	older, newer *Flight[W] // in the list of late flights; nil if it is lent
 }
 
+// Ask says what a get asks that is given to [Table.Join]: which hash of the key does not matter, and
+// by the deadline it must be answered. Gets of one key should come in the order of their deadlines.
+func (f *Flight[W]) Ask(hash uint64, key []byte, want Want, who W, deadline time.Duration) {
+	f.hash, f.key, f.want, f.who, f.deadline = hash, key, want, who, deadline
+}
+
 // Key returns the key. It is valid until the flight is over.
 func (f *Flight[W]) Key() []byte { return f.key }
 

@@ -98,15 +98,15 @@ func (w *world) begin(write bool) *operation {
 func (w *world) read() {
 	op := w.begin(false)
 	l := w.loopOf(op.client)
-	a := Ask[int]{Hash: worldHash, Key: []byte(worldKeys[op.key]), Want: op.want, Who: op.id, Now: w.now}
-	a.Deadline = w.now + 10*time.Millisecond
+	own, epoch := new(worldFlight), uint64(0)
+	own.Ask(worldHash, []byte(worldKeys[op.key]), op.want, op.id, w.now+10*time.Millisecond)
 	if w.writing[op.key] == 0 {
-		a.Epoch = w.epoch[op.key]
+		epoch = w.epoch[op.key]
 	}
 	if w.cfg.joinAlways {
-		a.Epoch = 1
+		epoch = 1
 	}
-	switch f, role := l.table.Join(new(worldFlight), &a); role {
+	switch f, role := l.table.Join(own, epoch, w.now); role {
 	case Leader:
 		w.send(l, f)
 	case Alone:

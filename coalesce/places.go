@@ -36,30 +36,28 @@ func newPlaces[W any](n int) places[W] {
 // start returns where the search for a hash begins. The hash may be any that callers place
 // keys by, and some of those have few bits, or all of them low; the multiplication spreads
 // them.
-func (p *places[W]) start(hash uint64) int { return int(hash * 0x9e3779b97f4a7c15 >> p.shift) }
+func (p *places[W]) start(hash uint64) int { return int(hash * 0x9e3779b97f4a7c15 >> (p.shift & 63)) }
 
 // prefetch asks for the memory that a search for a hash begins with.
 func (p *places[W]) prefetch(hash uint64) { prefetch.Line(&p.at[p.start(hash)]) }
 
 func (p *places[W]) after(i int) int { return (i + 1) & (len(p.at) - 1) }
 
-func (p *places[W]) find(hash uint64, key []byte) *Flight[W] {
+// find returns the flight of a key and its place or, where there is none, the place for one.
+func (p *places[W]) find(hash uint64, key []byte) (*Flight[W], int) {
 	for i := p.start(hash); ; i = p.after(i) {
 		x := &p.at[i]
 		if x.flight == nil || x.hash == hash && bytes.Equal(x.flight.key, key) {
-			return x.flight
+			return x.flight, i
 		}
 	}
 }
 
-// insert adds a flight whose key has none.
-func (p *places[W]) insert(f *Flight[W]) {
+// insert adds a flight whose key has none, in the place that find has returned for it.
+func (p *places[W]) insert(i int, f *Flight[W]) {
 	if 2*p.n >= len(p.at) {
 		p.grow()
-	}
-	i := p.start(f.hash)
-	for p.at[i].flight != nil {
-		i = p.after(i)
+		_, i = p.find(f.hash, f.key)
 	}
 	p.at[i] = place[W]{f.hash, f}
 	f.attached = true
@@ -107,7 +105,8 @@ func (p *places[W]) grow() {
 	*p = newPlaces[W](2 * len(old))
 	for _, x := range old {
 		if x.flight != nil {
-			p.insert(x.flight)
+			_, i := p.find(x.hash, x.flight.key)
+			p.insert(i, x.flight)
 		}
 	}
 }

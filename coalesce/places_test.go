@@ -22,7 +22,8 @@ func TestPlacesAgreeWithMap(t *testing.T) {
 				switch {
 				case f == nil:
 					f = &Flight[int]{hash: hash, key: []byte{key}}
-					p.insert(f)
+					_, i := p.find(hash, f.key)
+					p.insert(i, f)
 					want[key] = f
 				case step%7 == 0:
 					next := &Flight[int]{hash: hash, key: []byte{key}}
@@ -33,7 +34,7 @@ func TestPlacesAgreeWithMap(t *testing.T) {
 					delete(want, key)
 				}
 				for key := range byte(48) {
-					if got := p.find(hashOf(key), []byte{key}); got != want[key] {
+					if got, _ := p.find(hashOf(key), []byte{key}); got != want[key] {
 						t.Fatalf("step %d: key %d has flight %p, want %p", step, key, got, want[key])
 					}
 				}

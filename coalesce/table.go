@@ -36,7 +36,10 @@ func New[W any](c Config) (*Table[W], error) {
 func (t *Table[W]) Len() int { return t.flights.n }
 
 // Has reports whether a get of a key would find a flight, to join it or to wait for it.
-func (t *Table[W]) Has(hash uint64, key []byte) bool { return t.flights.find(hash, key) != nil }
+func (t *Table[W]) Has(hash uint64, key []byte) bool {
+	f, _ := t.flights.find(hash, key)
+	return f != nil
+}
 
 // Prefetch says that flights of a key's hash will soon be looked for, or one be over, so that
 // the memory comes while the caller does something else.
@@ -47,22 +50,6 @@ func (t *Table[W]) Waits() bool { return t.late.newer != &t.late }
 
 // Stats returns the counts so far.
 func (t *Table[W]) Stats() Stats { return t.stats }
-
-// Ask is a get that looks for a flight.
-type Ask[W any] struct {
-	Hash uint64 // of the key; which hash does not matter
-	Key  []byte
-	Want Want
-	// Epoch is a number that differs before and after any write of the key through this
-	// router, on whatever loop, and 0 while such a write is on its way. Only the inflight
-	// mode looks at it; 0 joins nothing that has left.
-	Epoch uint64
-	Who   W
-	// Deadline is when the get must be answered. Gets of one key should come in the
-	// order of their deadlines.
-	Deadline time.Duration
-	Now      time.Duration
-}
 
 // Role is what a get becomes.
 type Role uint8
@@ -82,57 +69,60 @@ const (
 // for Alone, the get will come out of [Table.Pop] or [Table.Expire] exactly once. The
 // flight is nil for Alone.
 //
-// A Leader's flight is own, which together with the key in a is lent to the table until
-// the flight is over, be the get itself forgotten by then. In all other cases nothing is
-// kept of own and a but Who.
-func (t *Table[W]) Join(own *Flight[W], a *Ask[W]) (*Flight[W], Role) {
-	f := t.flights.find(a.Hash, a.Key)
+// What the get asks is said by own, with [Flight.Ask]. A Leader's flight is own, which together
+// with its key is lent to the table until the flight is over, be the get itself forgotten by then.
+// In all other cases nothing is kept of own but who asks.
+//
+// Epoch is a number that differs before and after any write of the key through this
+// router, on whatever loop, and 0 while such a write is on its way. Only the inflight
+// mode looks at it; 0 joins nothing that has left.
+func (t *Table[W]) Join(own *Flight[W], epoch uint64, now time.Duration) (*Flight[W], Role) {
+	f, place := t.flights.find(own.hash, own.key)
 	switch {
 	case f == nil && t.flights.n >= t.cfg.MaxFlights:
 		t.stats.Alone++
 		return nil, Alone
 	case f == nil:
-		own.hash, own.key, own.want = a.Hash, a.Key, a.Want
-		own.who, own.deadline, own.lent = a.Who, a.Deadline, true
+		own.lent = true
 		if t.cfg.Mode == Inflight {
-			own.epoch = a.Epoch
+			own.epoch = epoch
 		}
-		t.flights.insert(own)
-		t.lead(own, a.Now)
+		t.flights.insert(place, own)
+		t.lead(own, now)
 		return own, Leader
-	case f.next == nil && t.joinable(f, a):
+	case f.next == nil && t.joinable(f, own.want, epoch, now):
 		t.stats.Joined++
 	default:
-		f = t.nextOf(f, a)
+		f = t.nextOf(f, own, epoch)
 		t.stats.Waited++
 	}
-	f.waiters.push(t.node(a.Who, a.Deadline))
+	f.waiters.push(t.node(own.who, own.deadline))
 	return f, Follower
 }
 
 // joinable reports whether a get may join a flight that was led. Once one get had to
 // wait for the next flight, all do: a client's second get of a key must not be answered
 // by an earlier flight than its first.
-func (t *Table[W]) joinable(f *Flight[W], a *Ask[W]) bool {
+func (t *Table[W]) joinable(f *Flight[W], want Want, epoch uint64, now time.Duration) bool {
 	switch {
-	case a.Want&^f.want != 0:
+	case want&^f.want != 0:
 		return false
 	case f.turn == t.turn:
 		return true
 	case t.cfg.Mode == Inflight:
-		return a.Epoch != 0 && a.Epoch == f.epoch && a.Now-f.led < t.cfg.MaxAge
+		return epoch != 0 && epoch == f.epoch && now-f.led < t.cfg.MaxAge
 	}
 	return false
 }
 
-// nextOf returns the flight that will follow f. Its epoch stays that of the first get
+// nextOf returns the flight that will follow f, for a get. Its epoch stays that of the first get
 // that waits for it: too old is safe.
-func (t *Table[W]) nextOf(f *Flight[W], a *Ask[W]) *Flight[W] {
+func (t *Table[W]) nextOf(f, own *Flight[W], epoch uint64) *Flight[W] {
 	if f.next == nil {
-		f.next = t.take(a.Hash, a.Key)
-		f.next.epoch = a.Epoch
+		f.next = t.take(own.hash, own.key)
+		f.next.epoch = epoch
 	}
-	f.next.want |= a.Want
+	f.next.want |= own.want
 	return f.next
 }
 
@@ -156,7 +146,7 @@ func (t *Table[W]) Sent() { t.turn++ }
 // get waits for a flight that was sent by others; were the set to overtake it, the get
 // would return what its own client wrote after it.
 func (t *Table[W]) Seal(hash uint64, key []byte, now time.Duration) *Flight[W] {
-	f := t.flights.find(hash, key)
+	f, _ := t.flights.find(hash, key)
 	if f == nil {
 		return nil
 	}

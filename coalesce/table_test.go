@@ -33,7 +33,9 @@ func newDesk(t *testing.T, c Config) *desk {
 // ask asks for key on behalf of who, with a second of patience.
 func (d *desk) ask(key, who string, want Role) *Flight[string] {
 	d.t.Helper()
-	f, got := d.Join(new(Flight[string]), &Ask[string]{Hash: uint64(len(key)), Key: []byte(key), Want: d.want, Epoch: d.epoch, Who: who, Deadline: d.now + second, Now: d.now})
+	own := new(Flight[string])
+	own.Ask(uint64(len(key)), []byte(key), d.want, who, d.now+second)
+	f, got := d.Join(own, d.epoch, d.now)
 	if got != want {
 		d.t.Fatalf("%s becomes %v, want %v", who, got, want)
 	}

@@ -40,11 +40,8 @@ func (q *request) read(raw []byte) {
 		return
 	}
 	now := w.now()
-	ask := coalesce.Ask[*request]{
-		Hash: q.hash, Key: q.call.Key, Want: coalesce.Want(q.parts), Epoch: w.epochFor(q.hash),
-		Who: q, Deadline: now + w.p.cfg.Timeout, Now: now,
-	}
-	switch f, role := w.flights.Join(&q.lent, &ask); role {
+	q.lent.Ask(q.hash, q.call.Key, coalesce.Want(q.parts), q, now+w.p.cfg.Timeout)
+	switch f, role := w.flights.Join(&q.lent, w.epochFor(q.hash), now); role {
 	case coalesce.Leader:
 		q.takeOff(f, raw)
 	case coalesce.Follower:
