@@ -44,6 +44,8 @@ type Config struct {
 	Target func(key string) router.Target
 	// Loops is how many event loops it has; 0 if that is not to be shown.
 	Loops int
+	// Engine is how they serve sockets; empty if that is not to be shown.
+	Engine string
 	// Membership is asked about servers and routers that come and go; nil where they do not.
 	Membership Membership
 	// HotKeys reports the k keys that stand out most, nil if keys are not counted.
@@ -137,6 +139,9 @@ func (s *Server) figures() *figures {
 	f := newFigures()
 	if s.cfg.Reloads != nil {
 		addReloads(f, s.cfg.Reloads())
+	}
+	if s.cfg.Engine != "" {
+		f.add(engineFamily, 1, s.cfg.Engine)
 	}
 	if s.cfg.Records != nil {
 		c := s.cfg.Records()

@@ -93,7 +93,7 @@ func (f *fleet) Neighbours() []view.Neighbour { return nil }
 
 func (f *fleet) server() *Server {
 	return New(Config{
-		Router: f, Membership: f, HotKeys: func(int) *hotkey.Report { return new(hotkey.Report) },
+		Router: f, Engine: "epoll", Membership: f, HotKeys: func(int) *hotkey.Report { return new(hotkey.Report) },
 		Records: func() RecordCounts { return RecordCounts{} },
 		Reloads: reload.NewJournal(time.Now()).State,
 		Quotas:  func() []router.QuotaUse { return []router.QuotaUse{{Route: "a:", TooFast: 3, TooMany: 4, UnderWay: 5}} },

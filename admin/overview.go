@@ -49,6 +49,8 @@ type Overview struct {
 	Near       float64 `json:"near_hits_per_second"`
 	Spilled    float64 `json:"spilled_per_second"`
 	Redirected float64 `json:"redirected_per_second"`
+	// Engine is how the event loops serve sockets: uring, epoll or portable.
+	Engine string `json:"engine,omitempty"`
 	// Busy is the share of their time that the event loops spend in turns, 0 to 1.
 	Busy float64 `json:"loops_busy"`
 	// Actions says what it takes to drain, undrain and reload: nothing is open, a token is
@@ -78,6 +80,7 @@ func (s *Server) overview(f *survey, routers *Routers) Overview {
 		Near:       w.rate(func(s *router.Snapshot) uint64 { return s.Near.Hits }),
 		Spilled:    w.rate(func(s *router.Snapshot) uint64 { return s.Spilled }),
 		Redirected: w.rate(func(s *router.Snapshot) uint64 { return s.Redirected }),
+		Engine:     s.cfg.Engine,
 		Actions:    s.actions(),
 	}
 	o.Pool = s.cfg.Pool

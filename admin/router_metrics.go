@@ -101,6 +101,7 @@ var (
 	turnsFamily    = newFamily(observes, "loop_turn_duration_seconds", "Length of the turns of the event loops: what a request may have to wait for others.")
 	batchesFamily  = newFamily(observes, "loop_turn_connections", "Connections with something to read that a turn of an event loop has served.")
 	loopsFamily    = newFamily(gauges, "loops", "Event loops.")
+	engineFamily   = newFamily(gauges, "engine_info", "1; how the event loops serve sockets: uring, epoll or portable.", "engine")
 	serversFamily  = newFamily(gauges, "servers", "Servers in the table, those that hold no keys now included.")
 	forcedFamily   = newFamily(counts, "forced_total", "Reads of hot keys that went to their home although it was at its bound, as all other candidates were too.")
 	copiesFamily   = newFamily(gauges, "copies", "On how many servers each item lives; less than pool.copies.number while there are not as many.")
@@ -110,7 +111,7 @@ var (
 
 // routerFamilies are all that is read off the router.
 func routerFamilies() []*family {
-	all := append(append(routerMetrics.families(), poolMetrics.families()...), requestsFamily, repliesFamily, refusedFamily, failuresFamily, comparedFamily, quotaFamily, underWayFamily, shedFamily, tookFamily, turnsFamily, batchesFamily, loopsFamily, serversFamily, forcedFamily, copiesFamily, handoverFamily, scrapedFamily)
+	all := append(append(routerMetrics.families(), poolMetrics.families()...), requestsFamily, repliesFamily, refusedFamily, failuresFamily, comparedFamily, quotaFamily, underWayFamily, shedFamily, tookFamily, turnsFamily, batchesFamily, loopsFamily, engineFamily, serversFamily, forcedFamily, copiesFamily, handoverFamily, scrapedFamily)
 	return append(all, serverFamilies()...)
 }
 

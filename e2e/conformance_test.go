@@ -36,6 +36,7 @@ var shapes = []struct {
 	{name: "one backend", backends: 1},
 	{name: "three backends", backends: 3},
 	{name: "io_uring engine", backends: 3, args: []string{"--engine", "uring"}},
+	{name: "epoll engine", backends: 3, args: []string{"--engine", "epoll"}},
 	{name: "portable engine", backends: 3, args: []string{"--engine", "portable"}},
 	{name: "one loop", backends: 3, args: []string{"--loops", "1"}},
 	{name: "unix socket", backends: 2, unix: true},

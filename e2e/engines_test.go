@@ -2,14 +2,14 @@ package e2e
 
 import "testing"
 
-// TestFaultsOnUring does the tests of faults once more on the engine that auto does not choose: what is half sent or
-// half received when a socket breaks is kept elsewhere there.
-func TestFaultsOnUring(t *testing.T) {
+// TestFaultsOnEpoll does the tests of faults once more on the engine that auto takes where io_uring is not to be had:
+// what is half sent or half received when a socket breaks is kept elsewhere there.
+func TestFaultsOnEpoll(t *testing.T) {
 	was := *engine
-	if was == "uring" {
+	if was == "epoll" {
 		t.Skip("all tests are on it")
 	}
-	*engine = "uring"
+	*engine = "epoll"
 	t.Cleanup(func() { *engine = was }) // when they are over
 	for _, test := range []struct {
 		name string

@@ -57,6 +57,7 @@ func TestRandomSessions(t *testing.T) {
 	f("auto", 1000, 150)
 	f("portable", 2000, 50)
 	f("uring", 3000, 100)
+	f("epoll", 4000, 100)
 }
 
 func randomSource(seed uint64, n int) []byte {

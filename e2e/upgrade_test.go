@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,7 +29,7 @@ type lineage struct {
 }
 
 // startLineage starts a router by a program of its own, which a test may replace.
-func startLineage(t *testing.T, config string) *lineage {
+func startLineage(t *testing.T, args ...string) *lineage {
 	t.Helper()
 	binary, err := raceBinary()
 	if err != nil {
@@ -38,7 +39,7 @@ func startLineage(t *testing.T, config string) *lineage {
 	if err := os.Link(binary, program); err != nil {
 		t.Fatal(err)
 	}
-	r := startServe(t, func() (string, error) { return program, nil }, "--listen", "127.0.0.1:0", "--config", config)
+	r := serve(t, exec.Command(program, slices.Concat(serveArgs, []string{"--listen", "127.0.0.1:0"}, args)...))
 	l := &lineage{r, r.cmd.Process.Pid, 0}
 	t.Cleanup(func() { l.signalLast(syscall.SIGTERM) })
 	return l
@@ -96,7 +97,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 		}
 		return path
 	}
-	r := startLineage(t, config("first", gossip, other))
+	r := startLineage(t, "--config", config("first", gossip, other), "--engine", *engine)
 	second := startServe(t, raceBinary, "--listen", "127.0.0.1:0", "--config", config("second", other, gossip))
 	second.waitLog(`msg="router joined" router=first`)
 	l := startLoad(t, r.addr, 6)
@@ -123,12 +124,68 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	})
 }
 
+// TestUpgradeToAnotherEngine replaces a router by one that serves sockets in another way, there and back, while clients
+// work, and one takes all that time for a request.
+func TestUpgradeToAnotherEngine(t *testing.T) {
+	backends := memcachedtest.Addrs(memcachedtest.StartN(t, 3))
+	path := filepath.Join(t.TempDir(), "cacherouter.yaml")
+	become := func(engine string) {
+		t.Helper()
+		text := fmt.Sprintf("engine: %s\npool:\n  timeout: 15s\n  connect_timeout: 15s\n  servers: [%s]\n", engine, strings.Join(backends, ", "))
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	engines := []string{"epoll", "uring", "epoll", "uring", "uring"}
+	become(engines[0])
+	r := startLineage(t, "--config", path)
+	l := startLoad(t, r.addr, 6)
+	const value = "of which every process gets a piece"
+	slow := connect(t, r.addr)
+	say := func(text string) {
+		t.Helper()
+		if err := slow.send(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(fmt.Sprintf("set slow 0 0 %d\r\n", len(value)))
+	piece := len(value) / len(engines)
+	for i, engine := range engines[1:] {
+		l.progress(100)
+		say(value[i*piece : (i+1)*piece])
+		become(engine)
+		r.upgrade()
+	}
+	l.progress(100)
+	say(value[(len(engines)-1)*piece:] + "\r\n")
+	if line, err := slow.line(); line != "STORED" {
+		t.Errorf("the slow client was answered %q, %v", line, err)
+	}
+	slow.mustGet(t, "slow", value)
+	if done, failed := l.finish(); failed != 0 {
+		t.Errorf("%d requests failed, %d went well", failed, done)
+	}
+	log := r.log.String()
+	if n := strings.Count(log, "clients=7"); n != 2*r.generations {
+		t.Errorf("%d times all 7 clients moved, want %d:\n%s", n, 2*r.generations, log)
+	}
+	made := regexp.MustCompile(`msg="event loops made" loops=\d+ engine=(\w+)`).FindAllStringSubmatch(log, -1)
+	if len(made) != len(engines) {
+		t.Fatalf("%d processes said which engine they have:\n%s", len(made), log)
+	}
+	for i, m := range made {
+		if m[1] != engines[i] {
+			t.Logf("process %d is on %s, as %s is not to be had here", i, m[1], engines[i])
+		}
+	}
+}
+
 // TestFailedUpgradeChangesNothing: a new process that cannot start, or whose configuration is bad, leaves the old one
 // as it was.
 func TestFailedUpgradeChangesNothing(t *testing.T) {
 	server := memcachedtest.Start(t)
 	path := configFile(t, []string{server.Addr()}, "timeout: 15s", "connect_timeout: 15s")
-	r := startLineage(t, path)
+	r := startLineage(t, "--config", path, "--engine", *engine)
 	c := connect(t, r.addr)
 	c.mustSet(t, "k", "v")
 	failed := func(n int) {

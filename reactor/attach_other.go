@@ -9,20 +9,14 @@ import (
 	"net"
 )
 
+// automatic are the engines that Auto stands for, the best first.
+var automatic = []Engine{Portable}
+
 func newPoller(c Config) (poller, error) {
-	if err := Usable(c.Engine); err != nil {
-		return nil, err
+	if c.Engine != Portable {
+		return nil, fmt.Errorf("engine %q needs Linux: %w", c.Engine, errors.ErrUnsupported)
 	}
 	return newParker(), nil
-}
-
-// Usable returns why an engine cannot be used on this system, nil if it can.
-func Usable(e Engine) error {
-	switch e {
-	case "", Auto, Portable:
-		return nil
-	}
-	return fmt.Errorf("engine %q needs Linux: %w", e, errors.ErrUnsupported)
 }
 
 func (l *Loop) attach(nc net.Conn, h func(*Conn) Handler) (*Conn, error) {

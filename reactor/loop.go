@@ -98,6 +98,8 @@ func (st *Stats) Add(o Stats) {
 // only from its own goroutine, which is where handlers and posted functions run.
 type Loop struct {
 	poller  poller
+	engine  Engine
+	refused error // why it is not another engine; see Engine
 	began   time.Time
 	elapsed time.Duration // from began to the beginning of the turn
 	over    time.Duration // from began to the end of the turn before
@@ -142,22 +144,29 @@ type Config struct {
 	// other goroutines.
 	Spare bool
 
+	auto   bool  // the engine may be refused where it works but is not worth it
 	kernel uint8 // the uring.Kernel that io_uring is used as on, for tests
 }
 
-// NewLoop returns a loop that [Loop.Run] sets going.
+// NewLoop returns one loop; see [NewLoops].
 func NewLoop(c Config) (*Loop, error) {
+	loops, err := NewLoops(1, c)
+	if err != nil {
+		return nil, err
+	}
+	return loops[0], nil
+}
+
+func newLoop(p poller) *Loop {
 	l := &Loop{
+		poller:  p,
 		began:   time.Now(),
-		spare:   c.Spare,
 		scratch: make([]byte, scratchSize),
 		conns:   make(map[*Conn]struct{}),
 		ended:   make(chan struct{}),
 	}
 	l.dials, l.cancelDials = context.WithCancel(context.Background())
-	var err error
-	l.poller, err = newPoller(c)
-	return l, err
+	return l
 }
 
 // Now returns the time at which the current turn began. It is for measuring, and for timers: its

@@ -22,20 +22,27 @@ const linux519, linux61 = 1, 2
 // eachEngine runs a test once for each way a loop can serve its sockets.
 func eachEngine(t *testing.T, f func(t *testing.T, c Config)) {
 	t.Run("default", func(t *testing.T) { f(t, Config{}) })
-	t.Run("spare", func(t *testing.T) {
-		was := runtime.GOMAXPROCS(0)
-		defer runtime.GOMAXPROCS(was)
-		runtime.GOMAXPROCS(max(was, 3)) // no test has more than two loops
-		f(t, Config{Spare: true})
-	})
+	t.Run("spare", func(t *testing.T) { withSpare(func() { f(t, Config{Spare: true}) }) })
+	if err := Usable(Epoll); err == nil {
+		t.Run("epoll", func(t *testing.T) { f(t, Config{Engine: Epoll}) })
+		t.Run("epoll, spare", func(t *testing.T) { withSpare(func() { f(t, Config{Engine: Epoll, Spare: true}) }) })
+	}
 	t.Run("portable", func(t *testing.T) { f(t, Config{Engine: Portable}) })
 	if err := Usable(Uring); err != nil {
 		t.Run("uring", func(t *testing.T) { t.Skip(err) })
 		return
 	}
-	t.Run("uring", func(t *testing.T) { f(t, Config{Engine: Uring, Spare: true}) })
+	t.Run("uring", func(t *testing.T) { f(t, Config{Engine: Uring}) })
 	t.Run("uring of Linux 6.1", func(t *testing.T) { f(t, Config{Engine: Uring, kernel: linux61}) })
 	t.Run("uring of Linux 5.19", func(t *testing.T) { f(t, Config{Engine: Uring, kernel: linux519}) })
+}
+
+// withSpare calls f with a processor to spare; no test has more than two loops.
+func withSpare(f func()) {
+	was := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(was)
+	runtime.GOMAXPROCS(max(was, 3))
+	f()
 }
 
 // startLoops runs n loops until the test ends.

@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -88,6 +89,10 @@ func (p *ringPoller) leave(i uint32) {
 	p.free = append(p.free, i)
 }
 
+// errDear is why Auto does without a ring that works: where each receive takes a buffer of its own,
+// sockets soon find none, are told so, and must ask again.
+var errDear = errors.New("before Linux 6.12 it costs more than epoll")
+
 func newRingPoller(c Config) (*ringPoller, error) {
 	ring, err := uring.New(uring.Config{Entries: ringEntries, Completions: ringCompletions, Kernel: uring.Kernel(c.kernel)})
 	if err != nil {
@@ -96,6 +101,9 @@ func newRingPoller(c Config) (*ringPoller, error) {
 	p := &ringPoller{ring: ring, wakeFd: -1, listeners: make(map[*acceptor]*ringListener)}
 	if p.buffers, err = ring.NewBuffers(ringBuffers, ringBufferSize); err == nil {
 		p.wakeFd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	}
+	if err == nil && c.auto && !p.buffers.Piecemeal() {
+		err = errDear
 	}
 	if err != nil {
 		p.close()

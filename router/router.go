@@ -161,8 +161,11 @@ func New(c Config) (*Router, error) {
 	if r.unequal, err = quota.New(quota.Config{Rate: 1, Burst: 1}); err != nil {
 		return nil, err
 	}
-	for range c.Loops {
-		if err := r.addLoop(); err != nil {
+	if r.loops, err = reactor.NewLoops(c.Loops, reactor.Config{Engine: c.Engine, Spare: c.Spare}); err != nil {
+		return nil, fmt.Errorf("cannot make event loops: %w", err)
+	}
+	for _, l := range r.loops {
+		if err := r.equip(l); err != nil {
 			return nil, err
 		}
 	}
@@ -177,12 +180,8 @@ func New(c Config) (*Router, error) {
 	return r, r.record()
 }
 
-// addLoop makes one more loop, with a worker of each pool.
-func (r *Router) addLoop() error {
-	l, err := reactor.NewLoop(reactor.Config{Engine: r.cfg.Engine, Spare: r.cfg.Spare})
-	if err != nil {
-		return fmt.Errorf("cannot make event loop: %w", err)
-	}
+// equip gives a loop a front, with a worker of each pool.
+func (r *Router) equip(l *reactor.Loop) error {
 	f := newFront(r, l)
 	for _, p := range r.pools {
 		w, err := newWorker(f, p)
@@ -192,10 +191,14 @@ func (r *Router) addLoop() error {
 		f.workers = append(f.workers, w)
 		p.workers = append(p.workers, w)
 	}
-	r.loops, r.fronts = append(r.loops, l), append(r.fronts, f)
+	r.fronts = append(r.fronts, f)
 	f.begin()
 	return nil
 }
+
+// Engine returns how sockets are served, and why not by what reactor.Auto would have taken rather;
+// nil if there is no such reason. Any goroutine may call it.
+func (r *Router) Engine() (e reactor.Engine, refused error) { return r.loops[0].Engine() }
 
 // named returns the pool of a name, nil if there is none.
 func named(pools []*Pool, name string) *Pool {

@@ -26,6 +26,8 @@ func (s *server) adminConfig(ctx context.Context, ln net.Listener) (admin.Config
 		History: s.history, Reload: func(o reload.Options) *reload.Report { return s.reload(ctx, o) }, Reloads: s.reloads.State, Hosts: s.cfg.AdminHosts, Log: s.log,
 		Unix: ln.Addr().Network() == "unix",
 	}
+	engine, _ := s.router.Engine()
+	c.Engine = string(engine)
 	c.Local = c.Unix || admin.Loopback(ln.Addr().String())
 	if s.records.slow != nil {
 		c.Slow, c.SlowOver = s.records.slow, time.Duration(s.cfg.Log.Slow.Over)

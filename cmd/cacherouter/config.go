@@ -24,7 +24,7 @@ type config struct {
 	AdminTokenFile string           `yaml:"admin_token_file" doc:"File whose first line is what those must show who drain, undrain or reload by HTTP, at least 16 bytes; read again when it changes. Without one that can be done from the same host, if admin is a loopback address or a unix socket, and else not at all."`
 	AdminHosts     []string         `yaml:"admin_hosts" doc:"Names, beside localhost, by which browsers may ask for admin where it is a loopback address: those of a proxy in front of it."`
 	Loops          int              `yaml:"loops" doc:"Event loops; 0 means one per processor."`
-	Engine         reactor.Engine   `yaml:"engine" doc:"How sockets are served: uring, epoll, portable for goroutines, or auto for the best of those, which is epoll where there is epoll. Where uring is not to be had, auto is used."`
+	Engine         reactor.Engine   `yaml:"engine" doc:"How sockets are served: uring, epoll, portable for goroutines, or auto for the best of those: uring on Linux 6.12 and later where io_uring is not forbidden, as it is by the default filter of Docker; else epoll where there is epoll. The log says which, and why. Where uring is asked for and not to be had, auto is used."`
 	DrainDelay     duration         `yaml:"drain_delay" doc:"How long readyz fails before the listeners close on SIGTERM. Set it to the time that your load balancer takes to see it, and more."`
 	DrainTimeout   duration         `yaml:"drain_timeout" doc:"How long clients then have to take their replies."`
 

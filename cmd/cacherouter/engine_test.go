@@ -22,3 +22,24 @@ func TestEngineFallsBack(t *testing.T) {
 	f(reactor.Auto, reactor.Auto, "")
 	f(reactor.Portable, reactor.Portable, "")
 }
+
+// Check says what auto would choose, and why.
+func TestEngineHere(t *testing.T) {
+	chosen, refused, err := reactor.Choice(reactor.Auto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(c config, want string) {
+		t.Helper()
+		if got := c.engineHere(); !strings.HasPrefix(got, want) {
+			t.Errorf("engine %q: said %q, want %q", c.Engine, got, want)
+		}
+	}
+	auto := "engine auto, which is " + string(chosen) + " on this host"
+	if refused != nil {
+		auto += ": " + refused.Error()
+	}
+	f(config{Engine: reactor.Auto}, auto)
+	f(config{Engine: reactor.Portable}, "engine portable")
+	f(config{Engine: "steam"}, "engine steam, which is "+string(chosen)+" on this host: ")
+}

@@ -152,6 +152,7 @@ func (s *server) serve() error {
 		return err
 	}
 	defer s.leave()
+	s.sayEngine()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
@@ -222,15 +223,6 @@ func (s *server) leave() {
 
 // goodbye is how long it may take.
 const goodbye = 3 * time.Second
-
-// engine returns the engine of the configuration, or auto if it cannot be used here.
-func (s *server) engine() reactor.Engine {
-	if err := reactor.Usable(s.cfg.Engine); err != nil {
-		s.log.Warn("engine cannot be used, taking auto", "engine", s.cfg.Engine, "err", err)
-		return reactor.Auto
-	}
-	return s.cfg.Engine
-}
 
 // gcPercent is how much the heap grows before garbage is collected, unless GOGC says otherwise. A request leaves none, so
 // collecting twice as often as Go would costs nothing and gives back half of what a burst of clients took; see docs/performance.md.

@@ -97,6 +97,7 @@ func (c *checkCmd) Run(s streams) error {
 		fmt.Fprintf(s.out, "%s: ok, %d pools\n", c.Config, len(cfg.Pools))
 	}
 	cfg.printPools(s.out)
+	fmt.Fprintf(s.out, "  %s\n", cfg.engineHere())
 	for _, doubt := range cfg.doubts() {
 		fmt.Fprintf(s.err, "cacherouter: %s: warning: %s\n", c.Config, doubt)
 	}

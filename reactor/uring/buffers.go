@@ -22,6 +22,7 @@ type Buffers struct {
 	ring   []bufEntry
 	tail   *uint16
 	next   uint16
+	pieces bool
 	filled []int // how much of each buffer the kernel has filled
 	users  []int // parts of each buffer that were not released, and the kernel as one
 }
@@ -59,11 +60,15 @@ func (r *Ring) NewBuffers(n, size int) (*Buffers, error) {
 		b.Close()
 		return nil, fmt.Errorf("cannot register buffers: %w", err)
 	}
+	b.pieces = reg.flags&bufRingIncrements != 0
 	for id := range n {
 		b.offer(id)
 	}
 	return b, nil
 }
+
+// Piecemeal reports whether the kernel fills a buffer by several receives, until it is full.
+func (b *Buffers) Piecemeal() bool { return b.pieces }
 
 // offer lets the kernel take a buffer.
 func (b *Buffers) offer(id int) {
