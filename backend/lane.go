@@ -91,7 +91,7 @@ func (l *lane) queued() int {
 func (l *lane) enqueue(c *Call, req []byte) {
 	c.more = false
 	open := l.conn != nil && !l.greeting
-	joined := open && l.s.cfg.Join && !l.s.cfg.Health.apart.Load() && l.join(c, req)
+	joined := open && l.s.cfg.Join && !l.patient && !l.s.cfg.Health.apart.Load() && l.join(c, req)
 	l.waiting.push(c)
 	if !l.expiry.Armed() {
 		l.wake(l.s.deadline(c))

@@ -10,7 +10,8 @@ import (
 // "get a", "get b" as "get a b". memcached answers each line of gets with a write of its
 // own, which is most of what it spends on a get, and each write is one more piece for us to
 // read. What a get is told is what it would have been told by itself: the server looks keys up
-// in their order, and nothing that was sent in between is overtaken.
+// in their order, and nothing that was sent in between is overtaken. On the bulk lane none do, as
+// a value that is not the last of its line is copied.
 //
 // A key stands on a line once. Twice, another client's write between the two look-ups could
 // show the second get a miss, and the first one what was written: they tell a hit by its key.

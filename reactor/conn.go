@@ -60,16 +60,22 @@ type async interface {
 	// id is given back.
 	lend() (b []byte, id int)
 	giveBack(id int)
+	// lends reports whether what comes can be lent. If not it is read as from other sockets.
+	lends() bool
+	// expectLarge says that what comes is better read into one piece of memory than lent.
+	expectLarge()
 }
 
 // Conn is one connection of a loop. All methods belong to the loop's goroutine.
 type Conn struct {
 	loop    *Loop
 	sock    socket
-	async   async // sock, if it is one
+	async   async  // sock, if it is one
+	direct  direct // the same
 	handler Handler
-	in      []byte // bytes offered but not taken
-	need    int    // do not offer in before it has so many bytes
+	in      []byte // bytes that have come, not taken from taken on
+	taken   int
+	need    int    // do not offer in before it has so many of those
 	out     []byte // bytes to be written, from sent on
 	sent    int
 	lately  int // bytes that out came to before, at most latelyMost
@@ -93,6 +99,7 @@ type Conn struct {
 func newConn(l *Loop, s socket, accepted bool) *Conn {
 	c := &Conn{loop: l, sock: s, accepted: accepted}
 	c.async, _ = s.(async)
+	c.direct, _ = s.(direct)
 	l.conns[c] = struct{}{}
 	return c
 }
@@ -123,9 +130,14 @@ func (c *Conn) Undelivered() int {
 	return c.Buffered() + c.sock.unacknowledged()
 }
 
-// Write appends p to what is sent at the end of the turn; p may change afterwards.
+// Write appends p to what is sent at the end of the turn; p may change afterwards. If p is
+// large it is sent at once, behind what was written before, so that it need not be kept.
 func (c *Conn) Write(p []byte) {
 	if c.closed || len(p) == 0 {
+		return
+	}
+	if len(p) >= largeWrite {
+		c.writeLarge(p)
 		return
 	}
 	c.room(len(p))
@@ -237,7 +249,7 @@ func (c *Conn) fail(err error) {
 // part takes a closed connection off its loop.
 func (c *Conn) part() {
 	c.loop.buffers.give(c.out)
-	c.in, c.out, c.sent = nil, nil, 0
+	c.in, c.taken, c.out, c.sent = nil, 0, nil, 0
 	delete(c.loop.conns, c)
 	if c.accepted {
 		c.loop.load.Add(-1)
@@ -304,6 +316,7 @@ func (c *Conn) flushed() {
 // trim drops the bytes that were sent, and the buffer with the last of them.
 func (c *Conn) trim() {
 	switch {
+	case c.out == nil:
 	case c.sent == len(c.out):
 		c.lately = min(len(c.out), latelyMost)
 		c.loop.buffers.give(c.out)

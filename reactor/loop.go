@@ -14,8 +14,12 @@ import (
 // idle is how long a loop sleeps at most, to see that its context has ended.
 const idle = time.Hour
 
-// scratchSize is the size of the buffer that a loop lends each read, in bytes.
-const scratchSize = 64 << 10
+// scratchSize is the size of the buffer that a loop lends each read, in bytes, and readSize how
+// much of it is used while nothing is known of what comes.
+const (
+	scratchSize = 256 << 10
+	readSize    = 64 << 10
+)
 
 // poller waits until sockets are ready or wake is called.
 type poller interface {
@@ -178,7 +182,8 @@ func (l *Loop) Now() time.Time { return l.began.Add(l.elapsed) }
 // what it is used to measure may be off by the length of a turn either way.
 func (l *Loop) Elapsed() time.Duration { return l.elapsed }
 
-// OnTurn sets a function to be called at the end of each turn, before the flush.
+// OnTurn sets a function to be called before what was written in a turn leaves: at its end, and
+// earlier if something large is written; see [Conn.Write].
 func (l *Loop) OnTurn(f func()) { l.onTurn = f }
 
 // Longest returns the length of the longest turn since it was last called.

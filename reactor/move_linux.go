@@ -29,7 +29,7 @@ func (c *Conn) Detach() (f *os.File, rest []byte, ok bool) {
 		return nil, nil, false
 	}
 	c.closed = true
-	rest = append(c.in, unread...)
+	rest = append(c.in[c.taken:], unread...)
 	c.part()
 	return os.NewFile(uintptr(fd), "connection"), rest, true
 }
@@ -74,6 +74,7 @@ func (s *ringSocket) detach() (fd int, unread []byte, ok bool) {
 	}
 	s.closed = true
 	s.tryNoMore()
+	s.reader = ringReader{}
 	unread = make([]byte, s.left())
 	s.read(unread)
 	s.forget()
@@ -86,7 +87,7 @@ func (s *ringSocket) detach() (fd int, unread []byte, ok bool) {
 func (s *ringSocket) stopWatching() {
 	s.touch() // to go on if the socket stays
 	s.p.ring.Cancel(s.fd, s.p.data(other, s.seat))
-	for _, under := range []*bool{&s.receives, &s.watched, &s.watches} {
+	for _, under := range []*bool{&s.receives, &s.watched, &s.watches, &s.reader.polls} {
 		s.p.await(under)
 	}
 }

@@ -83,7 +83,7 @@ func (p *Pipe) read(b []byte) (n int, again bool, err error) {
 	rest := copy(p.in, p.in[n:])
 	if p.in = p.in[:rest]; rest == 0 {
 		p.told = false
-		if cap(p.in) > scratchSize {
+		if cap(p.in) > readSize {
 			p.in = nil
 		}
 	}

@@ -9,6 +9,10 @@ const readRoom = 4 << 10
 // it is not known how much that takes, in bytes.
 const lineRoom = 256
 
+// keptShare is how many times as much memory a connection may have for what is expected as has come:
+// that is only announced.
+const keptShare = 4
+
 // serve gives the handler one read's worth of bytes.
 func (c *Conn) serve() {
 	switch {
@@ -29,10 +33,10 @@ func (c *Conn) serve() {
 }
 
 // readOn reads once, and then in the next turn, for fairness. What an async socket has is
-// read at once, as it lies where there is little room.
+// read at once, as it lies where there is little room, and so is the rest of what is large.
 func (c *Conn) readOn() {
 	more := c.read()
-	for more && c.async != nil {
+	for more && (c.lends() || c.midway()) {
 		more = c.read()
 	}
 	if more {
@@ -42,48 +46,53 @@ func (c *Conn) readOn() {
 
 // reoffer gives the handler the bytes it did not take before.
 func (c *Conn) reoffer() {
-	if len(c.in) == 0 || len(c.in) < c.need {
+	if len(c.in) == 0 || c.untaken() < c.need {
 		return
 	}
 	c.need = 0
-	n := c.handler.Received(c.in)
+	n := c.handler.Received(c.in[c.taken:])
 	if c.closed {
 		return
 	}
-	c.in = c.in[:copy(c.in, c.in[n:])]
-	c.loop.stats.Copied += uint64(len(c.in))
-	if len(c.in) == 0 {
-		c.loop.buffers.give(c.in)
-		c.in = nil
+	c.taken += n
+	switch left := c.untaken(); {
+	case left == 0:
+		c.loop.giveRead(c.in)
+		c.in, c.taken = nil, 0
+	case left <= readRoom && n > 0: // so that there is room for the rest
+		c.in = c.in[:copy(c.in, c.in[c.taken:])]
+		c.taken = 0
+		c.loop.stats.Copied += uint64(left)
 	}
 }
+
+// untaken returns how many bytes were offered and not taken.
+func (c *Conn) untaken() int { return len(c.in) - c.taken }
+
+// lends reports whether the socket lends what has come.
+func (c *Conn) lends() bool { return c.async != nil && c.async.lends() }
 
 // read takes one read from the socket, and reports whether there may be more. While
 // nothing is kept from earlier it goes to the loop's scratch buffer, so that connections
 // between requests hold no memory.
 func (c *Conn) read() (more bool) {
-	kept := len(c.in) > 0
-	if !kept && c.async != nil {
+	kept, lends := len(c.in) > 0, c.lends()
+	if !kept && lends {
 		if b, id := c.async.lend(); len(b) > 0 {
 			more = c.readLent(b)
 			c.async.giveBack(id)
 			return more
 		}
 	}
-	buf := c.loop.scratch
+	buf := c.loop.scratch[:readSize]
 	if kept {
-		// What is expected is only announced: memory follows what has come, by doubling.
-		c.grow(max(min(c.need-len(c.in), len(c.in)), readRoom))
-		buf = c.in[len(c.in):cap(c.in)]
-		if c.async != nil { // which lends the rest
-			buf = buf[:min(len(buf), max(c.need-len(c.in), lineRoom))]
-		}
+		buf = c.roomToRead(lends)
 	}
 	n, again, err := c.sock.read(buf)
 	c.count(n)
 	// A read that did not fill the buffer has emptied the socket: the next bytes make
 	// a new edge. The end of the stream may have come with the last edge, though.
-	c.readable = n == len(buf) && c.async == nil || c.peerDone || !again && c.sock.more()
+	c.readable = n == len(buf) && !lends || c.peerDone || !again && c.sock.more()
 	switch {
 	case err != nil:
 		c.fail(err)
@@ -98,15 +107,37 @@ func (c *Conn) read() (more bool) {
 		c.in = c.in[:len(c.in)+n]
 		c.reoffer()
 	default:
-		c.received(buf[:n])
+		if left := c.received(buf[:n]); left > 0 {
+			c.keepScratch(buf[:n], left)
+		}
 	}
 	return c.readable && !c.closed && !c.paused
+}
+
+// roomToRead returns room behind what is kept, for what is expected if that is known.
+func (c *Conn) roomToRead(lends bool) []byte {
+	have := c.untaken()
+	missing := c.need - have
+	c.grow(max(min(missing, (keptShare-1)*have), readRoom))
+	buf := c.in[len(c.in):cap(c.in)]
+	switch {
+	case lends: // the rest
+		buf = buf[:min(len(buf), max(missing, lineRoom))]
+		if c.need >= largeRead {
+			c.async.expectLarge()
+		}
+	case c.need >= largeRead: // what comes behind it may be large too, and begins a buffer then
+		buf = buf[:min(len(buf), missing+readRoom)]
+	}
+	return buf
 }
 
 // readLent is read for bytes that an async socket lends.
 func (c *Conn) readLent(b []byte) (more bool) {
 	c.count(len(b))
-	c.received(b)
+	if left := c.received(b); left > 0 {
+		c.keep(b[len(b)-left:])
+	}
 	c.readable = c.peerDone || c.sock.more()
 	return c.readable && !c.closed && !c.paused
 }
@@ -117,16 +148,20 @@ func (c *Conn) count(n int) {
 	c.came += uint64(n)
 }
 
-// received offers bytes from the scratch buffer and keeps what is not taken.
-func (c *Conn) received(b []byte) {
+// received offers bytes while none are kept, and returns how many of them are left.
+func (c *Conn) received(b []byte) (left int) {
 	c.need = 0
 	n := c.handler.Received(b)
-	if c.closed || n == len(b) {
-		return
+	if c.closed {
+		return 0
 	}
-	rest := b[n:]
-	c.in = c.loop.buffers.take(max(min(c.need, scratchSize), len(rest)))
-	c.in = append(c.in, rest...)
+	return len(b) - n
+}
+
+// keep copies what was not taken.
+func (c *Conn) keep(rest []byte) {
+	c.in = c.loop.buffers.take(max(min(c.need, keptShare*len(rest)), len(rest)))
+	c.in, c.taken = append(c.in, rest...), 0
 	c.loop.stats.Copied += uint64(len(rest))
 }
 
@@ -135,8 +170,9 @@ func (c *Conn) grow(n int) {
 	if cap(c.in)-len(c.in) >= n {
 		return
 	}
-	in := append(c.loop.buffers.take(max(len(c.in)+n, 2*cap(c.in))), c.in...)
+	rest := c.in[c.taken:]
+	in := append(c.loop.buffers.take(max(len(rest)+n, 2*len(rest))), rest...)
 	c.loop.stats.Copied += uint64(len(in))
 	c.loop.buffers.give(c.in)
-	c.in = in
+	c.in, c.taken = in, 0
 }

@@ -58,6 +58,7 @@ type operation uint8
 const (
 	receiving operation = iota
 	sending
+	becomingReadable
 	becomingWritable
 	ending
 	accepting

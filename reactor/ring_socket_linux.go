@@ -39,6 +39,7 @@ type ringSocket struct {
 	// direct makes writes system calls of their own, for who must know at once.
 	direct bool
 	file   ringFile
+	reader ringReader
 
 	receives bool // receiving is under way
 	stopping bool // and was cancelled
@@ -84,6 +85,9 @@ func (s *ringSocket) touch() {
 func (s *ringSocket) left() int { return s.size + len(s.kept) - s.keptAt }
 
 func (s *ringSocket) read(p []byte) (n int, again bool, err error) {
+	if s.reader.on {
+		return s.readNow(p)
+	}
 	s.touch()
 	if len(s.kept) > 0 {
 		n = copy(p, s.kept[s.keptAt:])
@@ -179,14 +183,6 @@ func (s *ringSocket) write(p []byte) (n int, again bool, err error) {
 	return 0, true, nil
 }
 
-func (s *ringSocket) writeNow(p []byte) (n int, again bool, err error) {
-	s.p.direct++
-	if n, again, err = send(s.fd, p); again {
-		s.awaitWritable()
-	}
-	return n, again, err
-}
-
 // settle tells the connection what its write has done.
 func (s *ringSocket) settle() {
 	if s.closed {
@@ -257,6 +253,12 @@ func (s *ringSocket) completed(op operation, c uring.Completion) {
 		s.received(c)
 	case sending:
 		s.wrote = c.Res
+	case becomingReadable:
+		s.reader.polls = c.More()
+		s.polled(c.Res)
+		if !s.reader.polls {
+			s.touch()
+		}
 	case becomingWritable:
 		s.watched = false
 		s.polled(c.Res)
@@ -316,7 +318,7 @@ func (s *ringSocket) polled(found int32) {
 	}
 	hungUp := found&(unix.POLLHUP|unix.POLLERR) != 0
 	done := hungUp || found&unix.POLLRDHUP != 0
-	s.tell(event{readable: done, writable: hungUp || found&unix.POLLOUT != 0, peerDone: done, hungUp: hungUp})
+	s.tell(event{readable: done || found&unix.POLLIN != 0, writable: hungUp || found&unix.POLLOUT != 0, peerDone: done, hungUp: hungUp})
 }
 
 // tidy gives buffers back at the end of a turn, and sees to it that the socket is
@@ -331,6 +333,8 @@ func (s *ringSocket) tidy() {
 	switch {
 	case left > 0 && (s.conn.paused || left > keptMost):
 		s.stop()
+	case s.reader.wanted || s.reader.polls:
+		s.changeOver()
 	case !s.receives && left == 0 && !s.done && s.err == nil:
 		s.receive()
 	}
@@ -339,13 +343,17 @@ func (s *ringSocket) tidy() {
 // stop stops receiving. The end of the connection is watched for instead, as the one that
 // is not received from would not be heard.
 func (s *ringSocket) stop() {
-	if s.receives && !s.stopping {
-		s.stopping = true
-		s.p.ring.CancelOne(s.p.data(receiving, s.seat), s.p.data(other, s.seat))
-	}
+	s.stopReceiving()
 	if !s.watches && !s.conn.peerDone { // after that only a write can tell more
 		s.watches = true
 		s.p.ring.Poll(s.fd, unix.POLLRDHUP, s.p.data(ending, s.seat))
+	}
+}
+
+func (s *ringSocket) stopReceiving() {
+	if s.receives && !s.stopping {
+		s.stopping = true
+		s.p.ring.CancelOne(s.p.data(receiving, s.seat), s.p.data(other, s.seat))
 	}
 }
 
@@ -358,7 +366,7 @@ func (s *ringSocket) close() {
 	s.forget()
 	s.unregister()
 	ignored := s.p.data(other, s.seat)
-	if s.receives || s.watched || s.watches {
+	if s.receives || s.watched || s.watches || s.reader.polls {
 		s.p.ring.Cancel(s.fd, ignored)
 	}
 	s.p.ring.CloseFd(s.fd, ignored)

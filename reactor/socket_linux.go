@@ -26,6 +26,25 @@ func (s *fdSocket) write(p []byte) (n int, again bool, err error) {
 	return send(s.fd, p)
 }
 
+func (s *fdSocket) writeBoth(a, b []byte) (n int, again bool, err error) {
+	s.poller.made++
+	return sendBoth(s.fd, a, b)
+}
+
+// sendBoth is send for two pieces of memory.
+func sendBoth(fd int, a, b []byte) (n int, again bool, err error) {
+	if len(a) == 0 {
+		return send(fd, b)
+	}
+	pieces := [2]unix.Iovec{{Base: unsafe.SliceData(a)}, {Base: unsafe.SliceData(b)}}
+	pieces[0].SetLen(len(a))
+	pieces[1].SetLen(len(b))
+	msg := unix.Msghdr{Iov: &pieces[0]}
+	msg.SetIovlen(len(pieces))
+	r, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)), unix.MSG_NOSIGNAL)
+	return outcome(r, errno)
+}
+
 // send is a write, but to a peer that is gone it is an error, not a signal.
 func send(fd int, p []byte) (n int, again bool, err error) {
 	r, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_NOSIGNAL, 0, 0)

@@ -212,8 +212,8 @@ func answers(dst, in []byte) []byte {
 	return dst
 }
 
-// found appends the items of keys. A key that begins with n is not there, and one that begins with l has a
-// large value.
+// found appends the items of keys. A key that begins with n is not there, and those that begin with l and h have
+// large and huge values.
 func found(dst, keys []byte) []byte {
 	for len(keys) > 0 {
 		var key []byte
@@ -224,6 +224,8 @@ func found(dst, keys []byte) []byte {
 			continue
 		case 'l':
 			size = costLarge
+		case 'h':
+			size = costHuge
 		}
 		dst = append(append(append(dst, "VALUE "...), key...), " 0 "...)
 		dst = append(strconv.AppendInt(dst, int64(size), 10), "\r\n"...)
@@ -241,6 +243,10 @@ func valueLen(args []byte) int {
 	return n
 }
 
-const costLarge = 20_000 // bytes
+// Sizes of values, in bytes.
+const (
+	costLarge = 20_000
+	costHuge  = 100_000
+)
 
-var costValue = bytes.Repeat([]byte("v"), costLarge)
+var costValue = bytes.Repeat([]byte("v"), costHuge)

@@ -177,7 +177,7 @@ func writeCosts(t *testing.T, path string) {
 	for _, features := range []bool{false, true} {
 		s := newCostStage(t, features)
 		for _, p := range costPaths() {
-			s.repeat(p, costKeys) // fills what is used again
+			s.repeat(p, 3*costKeys) // fills what is used again, and opens lanes
 			costs = append(costs, s.cost(p))
 		}
 		s.close()

@@ -1,0 +1,82 @@
+package reactor
+
+// What is large is not moved between buffers on its way through a loop. It is received into one
+// buffer, which a connection keeps until the last byte has come, and written from there at once. Only
+// what a socket does not take is copied.
+const (
+	// largeWrite is the size of a write, in bytes, that does not wait for the end of the turn. What is
+	// less costs little to copy, and fewer packets if it leaves with what is written after it.
+	largeWrite = 32 << 10
+	// largeRead is the expected size, in bytes, of what is read to its end in one turn, and no
+	// further.
+	largeRead = 32 << 10
+	// largeTurn is how many bytes of it end the reading in one turn.
+	largeTurn = 1 << 20
+)
+
+// direct is a socket whose writes are done when they return.
+type direct interface {
+	// writeBoth writes a and then b by one call.
+	writeBoth(a, b []byte) (n int, again bool, err error)
+}
+
+// writeLarge writes what is unsent and p at once, if the socket may take it, and keeps what it
+// does not take for the flush.
+func (c *Conn) writeLarge(p []byte) {
+	if c.direct != nil && !c.blocked {
+		p = c.writeNow(p)
+	}
+	if len(p) == 0 {
+		return
+	}
+	c.room(len(p))
+	c.out = append(c.out, p...)
+	c.loop.stats.Copied += uint64(len(p))
+	c.touch()
+}
+
+// writeNow returns what the socket did not take of p. An error is left to the flush, which will
+// meet it too: a handler is not told of it while it writes.
+func (c *Conn) writeNow(p []byte) (rest []byte) {
+	if c.loop.onTurn != nil {
+		c.loop.onTurn()
+	}
+	n, _, err := c.direct.writeBoth(c.out[c.sent:], p)
+	if err != nil {
+		return p
+	}
+	c.loop.stats.Writes++
+	c.loop.stats.BytesOut += uint64(n)
+	c.written += uint64(n)
+	earlier := min(n, c.Buffered())
+	c.sent += earlier
+	c.trim()
+	return p[n-earlier:]
+}
+
+// midway reports whether something large has come in part, which is then read on without
+// waiting for the next turn, in which it would have left the processor's cache.
+func (c *Conn) midway() bool {
+	return c.need >= largeRead && c.untaken() < min(c.need, largeTurn)
+}
+
+// keepScratch keeps what was left of b, which lies in the loop's scratch buffer: in there, if
+// it is the beginning of something large, and enough for the size of the buffer.
+func (c *Conn) keepScratch(b []byte, left int) {
+	l := c.loop
+	if c.need < largeRead || len(b)*keptShare < cap(l.scratch) || left < len(b)/2 {
+		c.keep(b[len(b)-left:])
+		return
+	}
+	c.in, c.taken = b, len(b)-left
+	l.scratch = l.buffers.take(scratchSize)[:scratchSize]
+}
+
+// giveRead takes back a buffer of what was received: for the next read, if it can be, as the
+// processor still has it in its cache.
+func (l *Loop) giveRead(b []byte) {
+	if cap(b) == scratchSize {
+		b, l.scratch = l.scratch, b[:scratchSize]
+	}
+	l.buffers.give(b)
+}
