@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"bytes"
 	"slices"
 
 	"cacherouter/memproto"
@@ -58,42 +59,53 @@ func (l *lane) join(c *Call, req []byte) bool {
 	return true
 }
 
-// endLine ends the reply to a line of gets.
-var endLine = []byte("END\r\n")
+// end ends the reply to a line of gets.
+const end = "END\r\n"
 
-// unit reads what a call is told next, and how many bytes of the reply that uses up.
-func (l *lane) unit(c *Call, rest []byte) (u memproto.Unit, reply []byte, used int, err error) {
-	if c.more {
+var endLine = []byte(end)
+
+// unit reads what a call is told next, and how many bytes of the reply that uses up. It reports false
+// for what is no answer.
+func (l *lane) unit(c *Call, rest []byte) (u memproto.Unit, reply []byte, used int, ok bool) {
+	switch size := c.block(rest); {
+	case size > 0 && c.more:
+		l.whole = append(append(l.whole[:0], rest[:size]...), end...)
+		return memproto.Unit{Size: size, Last: true}, l.whole, size, true
+	case size > 0 && bytes.HasPrefix(rest[size:], endLine):
+		size += len(end)
+		return memproto.Unit{Size: size, Last: true}, rest[:size], size, true
+	case c.more:
 		return l.share(c, rest)
 	}
-	u, err = memproto.NextUnit(rest, c.Verb, len(c.Key) > 0)
+	u, err := memproto.NextUnit(rest, c.Verb, len(c.Key) > 0)
 	reply = rest[:u.Size]
-	if err == nil && !c.answeredBy(reply) {
-		err = memproto.ErrBadReply
-	}
-	return u, reply, u.Size, err
+	return u, reply, u.Size, err == nil && c.answeredBy(reply)
 }
 
-// share is unit for a call whose line has more keys behind its own. It is told what it would
-// have been told by itself; what is not its own is left for the next call, and the end of the
-// reply for the last.
-func (l *lane) share(c *Call, rest []byte) (u memproto.Unit, reply []byte, used int, err error) {
-	u, err = memproto.NextUnit(rest, c.Verb, false)
+// block returns the size of the value that a call of one key waits for, 0 if it is not there, or not whole.
+func (c *Call) block(rest []byte) int {
+	if len(c.Key) == 0 {
+		return 0
+	}
+	return memproto.BlockOf(rest, c.Verb, c.Key)
+}
+
+// share is unit for a call whose value is not there, and whose line has more keys behind its own. It is
+// told what it would have been told by itself; what is not its own is left for the next call, and the end
+// of the reply for the last.
+func (l *lane) share(c *Call, rest []byte) (u memproto.Unit, reply []byte, used int, ok bool) {
+	u, err := memproto.NextUnit(rest, c.Verb, false)
 	if err != nil || u.Size == 0 {
-		return u, nil, 0, err
+		return u, nil, 0, err == nil
 	}
 	block := rest[:u.Size]
 	switch {
 	case !memproto.IsValue(block): // the end, or an error
-		return u, block, 0, nil
-	case memproto.IsValueOf(block, c.Key):
-		l.whole = append(append(l.whole[:0], block...), endLine...)
-		u.Last = true
-		return u, l.whole, len(block), nil
+		return u, block, 0, true
 	case c.answeredLater(block):
-		return memproto.Unit{Size: len(endLine), Last: true}, endLine, 0, nil
+		return memproto.Unit{Size: len(endLine), Last: true}, endLine, 0, true
 	}
-	return u, nil, 0, memproto.ErrBadReply
+	return u, nil, 0, false
 }
 
 // answeredLater reports whether a value is that of a call behind this one on its line.

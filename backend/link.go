@@ -36,8 +36,8 @@ func (k *link) Received(b []byte) int {
 			break
 		}
 		c.fetchNext()
-		u, reply, used, err := l.unit(c, rest)
-		if err != nil {
+		u, reply, used, ok := l.unit(c, rest)
+		if !ok {
 			if c.more || l.within {
 				l.s.keepApart()
 			}

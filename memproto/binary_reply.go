@@ -51,7 +51,7 @@ func (c *BinaryCall) Answer(dst, reply []byte) (head, value []byte) {
 		return c.classicValue(dst, args, block)
 	case "VA":
 		length, args := NextWord(args)
-		return c.value(dst, block[:replyLength(length)], readFlags(args))
+		return c.value(dst, block[:replyLength(length, 0)], readFlags(args))
 	case "HD":
 		return c.done(dst, readFlags(args)), nil
 	case "OK":
@@ -81,7 +81,7 @@ func (c *BinaryCall) classicValue(dst, args, block []byte) (head, value []byte) 
 	length, args := NextWord(args)
 	cas, _ := NextWord(args)
 	f := metaFlags{flags: uint32(number(flags)), cas: number(cas)}
-	return c.value(dst, block[:replyLength(length)], f)
+	return c.value(dst, block[:replyLength(length, 0)], f)
 }
 
 // value tells a value, or the new value of a counter.

@@ -29,6 +29,9 @@ func unitsOf(t failer, chunks []string, v Verb, whole, patient bool) (units []st
 			case u.Fault && !u.Last:
 				t.Fatalf("%q: an error does not end the reply", buf)
 			}
+			if key := ValueKey(buf); key != nil && !whole && BlockOf(buf, v, key) != u.Size {
+				t.Fatalf("%q: %+v, but %d bytes of the key", buf, u, BlockOf(buf, v, key))
+			}
 			if err != nil {
 				return units, last, true
 			}

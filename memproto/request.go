@@ -92,6 +92,11 @@ func (r *Request) RouteKey(scratch []byte) []byte {
 	if !r.Base64 {
 		return r.Key
 	}
+	return r.decodedKey(scratch)
+}
+
+// decodedKey is RouteKey for a key in base64.
+func (r *Request) decodedKey(scratch []byte) []byte {
 	n, err := base64.StdEncoding.Decode(scratch, r.Key)
 	if err != nil || n == 0 {
 		return r.Key
@@ -181,7 +186,11 @@ func leadingSpaces(line []byte) int {
 
 // parseLine reads a command line. Incomplete means that r.Need bytes of data follow.
 func (p *Parser) parseLine(r *Request) Status {
-	word := verbWord(r.Line)
+	if bytes.HasPrefix(r.Line, []byte("get ")) { // as most do
+		r.Verb = Get
+		return r.parseKeys(r.Line[len("get "):])
+	}
+	word, _ := NextWord(r.Line)
 	if len(word) < 2 {
 		return r.refuse(LineError)
 	}
@@ -217,16 +226,6 @@ func (p *Parser) parseLine(r *Request) Status {
 		return p.parseMetaSet(r, &words)
 	}
 	return Complete
-}
-
-// verbWord returns the word that a line begins with, which is most often a short one.
-func verbWord(line []byte) []byte {
-	for i, c := range line {
-		if c == ' ' {
-			return line[:i]
-		}
-	}
-	return line
 }
 
 func (r *Request) refuse(line string) Status {
@@ -276,6 +275,7 @@ func validKey(key []byte) bool { return len(key) > 0 && len(key) <= MaxKey }
 
 // parseKeys checks the keys of a retrieval, all before any is asked for.
 func (r *Request) parseKeys(keys []byte) Status {
+	keys = keys[leadingSpaces(keys):]
 	key, rest := NextWord(keys)
 	if len(key) == 0 {
 		return r.refuse(LineError)
@@ -283,13 +283,16 @@ func (r *Request) parseKeys(keys []byte) Status {
 	if bytes.IndexByte(keys, 0) >= 0 {
 		return r.refuse(LineBadFormat)
 	}
-	r.Key = key
-	r.Keys = keys[len(keys)-len(rest)-len(key):]
-	for ; len(key) > 0; key, rest = NextWord(rest) {
+	r.Key, r.Keys = key, keys
+	for len(key) > 0 {
 		if len(key) > MaxKey {
 			return r.refuse(LineBadFormat)
 		}
 		r.NumKeys++
+		if rest == nil {
+			break
+		}
+		key, rest = NextWord(rest)
 	}
 	return Complete
 }
