@@ -47,10 +47,9 @@ var bounds = func() (all [NumBuckets - 1]time.Duration) {
 	return all
 }()
 
-// A duration is looked up by its length in bits and the two bits behind the first: cell says
-// which bucket the shortest of those durations is in. The others are in that one or one of
-// the next two.
-const cells = 4 * 64
+// A duration is looked up by its length in bits and the three bits behind the first: cell says
+// which bucket the shortest of those durations is in. The others are in that one or the next.
+const cells = 8 * 64
 
 var cell = func() (all [cells]uint8) {
 	for i := range all {
@@ -62,13 +61,13 @@ var cell = func() (all [cells]uint8) {
 // cellOf returns the cell of a duration from Least to Most.
 func cellOf(d time.Duration) int {
 	n := bits.Len64(uint64(d))
-	return n<<2 | int(d>>(n-3))&3
+	return n<<3 | int(d>>(n-4))&7
 }
 
 // shortest returns the shortest duration of a cell, as far as there are any to look up.
 func shortest(cell int) time.Duration {
-	n := min(max(cell>>2, 3), bits.Len64(uint64(Most)))
-	return min(time.Duration(4|cell&3)<<(n-3), Most)
+	n := min(max(cell>>3, 4), bits.Len64(uint64(Most)))
+	return min(time.Duration(8|cell&7)<<(n-4), Most)
 }
 
 // bucketOf returns the bucket of a duration.
@@ -80,7 +79,7 @@ func bucketOf(d time.Duration) int {
 		return NumBuckets - 1
 	}
 	i := int(cell[cellOf(d)])
-	for d > bounds[i] {
+	if d > bounds[i] {
 		i++
 	}
 	return i

@@ -167,11 +167,14 @@ func (c *Conn) Unwrite(n int) bool {
 	return true
 }
 
-// room makes room for n more bytes behind c.out.
+// room makes room for n more bytes behind c.out, which has it most often.
 func (c *Conn) room(n int) {
-	if cap(c.out)-len(c.out) >= n {
-		return
+	if cap(c.out)-len(c.out) < n {
+		c.makeRoom(n)
 	}
+}
+
+func (c *Conn) makeRoom(n int) {
 	if c.out == nil {
 		c.out = c.loop.buffers.take(max(n, c.lately))
 		return

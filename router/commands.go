@@ -50,8 +50,7 @@ func (s *session) dispatch(r *memproto.Request) bool {
 // mustWait reports whether a request has to wait until those before it are answered, and
 // keeps the client from being read until then.
 func (s *session) mustWait(v memproto.Verb) bool {
-	all := v == memproto.FlushAll || v == memproto.Stats || v == memproto.MetaNoop && len(s.loose) > 0
-	s.fenced = s.n > 0 && (all || s.stepping > 0)
+	s.fenced = s.n > 0 && (s.stepping > 0 || v == memproto.FlushAll || v == memproto.Stats || v == memproto.MetaNoop && len(s.loose) > 0)
 	return s.fenced
 }
 

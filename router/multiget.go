@@ -136,7 +136,7 @@ func (g *gather) add(key []byte) {
 	w.stats.Keys++
 	hash := w.table.KeyHash(key)
 	w.touch(hash, key, false)
-	if !w.allowed(hash) {
+	if w.denies(hash) {
 		w.stats.Limited++
 		g.fault = append(g.fault[:0], limited...)
 		return

@@ -12,10 +12,9 @@ import (
 // limited is said when a key gets more requests than it may.
 var limited = []byte("SERVER_ERROR key has too many requests\r\n")
 
-// allowed reports whether the key may have one more request now.
-func (w *worker) allowed(hash uint64) bool {
-	l := w.p.limiter
-	return l == nil || l.Allow(hash, w.now())
+// denies reports whether the key may have no more requests now.
+func (w *worker) denies(hash uint64) bool {
+	return w.p.limiter != nil && !w.p.limiter.Allow(hash, w.now())
 }
 
 // isNear reports whether a get may be answered from the near cache.

@@ -18,16 +18,22 @@ func (r *Replies) add(o *Replies) {
 	}
 }
 
-// stamp returns the time of the turn in microseconds, never 0. It starts over after 71
-// minutes, longer than any request takes.
-func (f *front) stamp() uint32 { return stampOf(f.loop.Elapsed()) }
+// A stamp is a time on a loop's clock in ticks, never 0. It starts over after 73 minutes, longer than
+// any request takes.
+type stamp uint32
 
-func stampOf(at time.Duration) uint32 { return max(1, uint32(at/time.Microsecond)) }
+const tickBits = 10 // of the nanoseconds of a tick
+
+// stamp returns the time of the turn.
+func (f *front) stamp() stamp { return stampOf(f.loop.Elapsed()) }
+
+func stampOf(at time.Duration) stamp { return max(1, stamp(at>>tickBits)) }
+
+// since returns the time between two stamps.
+func (s stamp) since(before stamp) time.Duration { return time.Duration(s-before) << tickBits }
 
 // age returns for how long a request has been there.
-func (q *request) age() time.Duration {
-	return time.Duration(q.w.stamp()-q.came) * time.Microsecond
-}
+func (q *request) age() time.Duration { return q.w.stamp().since(q.came) }
 
 // replied counts a request whose reply was given to the connection.
 func (w *worker) replied(q *request) {

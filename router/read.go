@@ -27,13 +27,9 @@ func (q *request) fly(raw []byte) {
 	q.send(raw)
 }
 
-// hasRead takes the reply to a read. A miss that another server may know better is not
+// hasRead takes the reply to a read with a detour. A miss that another server may know better is not
 // shown.
 func (q *request) hasRead(b []byte) {
-	if !q.strayed {
-		q.conclude(b)
-		return
-	}
 	missed := memproto.Missed(b)
 	switch {
 	case missed && q.from.more() && !q.from.nodes[q.from.at+1].Retired():

@@ -89,7 +89,7 @@ func (r *recorder) make(q *request, took time.Duration, gone bool) {
 	}
 	m.Pool = q.poolName()
 	if !gone {
-		m.Answered = time.Duration(q.answeredAt-q.came) * time.Microsecond
+		m.Answered = q.answeredAt.since(q.came)
 	}
 	if server == nil {
 		if m.Way == Home {
@@ -119,7 +119,7 @@ func (q *request) poolName() string {
 // since returns how long after the request was read something was, on the loop's clock. What
 // it joined may have been before.
 func (q *request) since(at time.Duration) time.Duration {
-	return time.Duration(max(0, int32(stampOf(at)-q.came))) * time.Microsecond
+	return time.Duration(max(0, int32(stampOf(at)-q.came))) << tickBits
 }
 
 // abandoned records the requests of a client that did not wait for their replies.

@@ -53,13 +53,13 @@ type state struct {
 	counted    bool // by quotas
 
 	// came is when it was read, as stamp has it; 0 of what is not a request.
-	came uint32
+	came stamp
 
 	// Of one that may be recorded; see recorder.
 	way        Way
 	outcome    memproto.Outcome
 	bytes      uint32 // of the reply
-	answeredAt uint32 // as came
+	answeredAt stamp
 
 	charge charge  // what it counts for at node
 	gather *gather // of a multiget
@@ -218,7 +218,7 @@ func (q *request) of(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
 func (q *request) submit(raw []byte) {
 	switch w := q.w; {
 	case q.hidden:
-	case !w.allowed(q.hash):
+	case w.denies(q.hash):
 		w.stats.Limited++
 		q.finish(limited)
 		return
@@ -251,9 +251,6 @@ func (q *request) send(raw []byte) {
 
 // Replied takes a server's reply.
 func (q *request) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
-	if q.flight != nil {
-		q.w.flights.Prefetch(q.hash)
-	}
 	q.w.unload(&q.charge, false)
 	if u.Fault {
 		q.w.stats.Faulty++
@@ -263,8 +260,10 @@ func (q *request) Replied(_ *backend.Call, u memproto.Unit, b []byte) bool {
 		q.pulledItem(b)
 	case q.kind == memproto.Changes:
 		q.wrote(b)
-	default:
+	case q.strayed:
 		q.hasRead(b)
+	default:
+		q.conclude(b)
 	}
 	return true
 }
@@ -341,48 +340,54 @@ func (q *request) end(b []byte, o memproto.Outcome) {
 	}
 	s.sized(len(b))
 	q.w.answered(q, o, len(b))
+	var head []byte // of a binary answer
+	if q.strayed || q.hidden || q.quiet || s.binary {
+		head, b = q.shown(b)
+	}
+	detached := q.strayed && q.detached
+	if s.head != q && !detached {
+		q.keep(head)
+		q.keep(b)
+		q.done = true
+		return
+	}
+	s.conn.Write(head)
+	s.conn.Write(b)
+	if detached {
+		s.unloose(q)
+	} else {
+		s.pop()
+	}
+	q.w.replied(q)
+	q.w.recycle(q)
+	s.settle()
+}
+
+// shown returns what the client is shown of the reply, in two parts if it is binary.
+func (q *request) shown(b []byte) (head, value []byte) {
+	s := q.session
 	if q.strayed && q.hidesFlags {
 		b = q.hideFlags(b)
 	}
 	if q.strayed && !s.binary && q.under.renames() {
 		b = q.ownReply(b)
 	}
-	var head []byte // of a binary answer
 	switch {
 	case q.hidden:
-		b = nil
+		return nil, nil
 	case s.binary:
-		head, b = q.answer(b)
+		return q.answer(b)
 	case q.quiet && memproto.Quiet(q.verb, b):
-		b = nil
+		return nil, nil
 	}
-	if q.strayed && q.detached {
-		s.conn.Write(head)
-		s.conn.Write(b)
-		s.unloose(q)
-		q.w.replied(q)
-		q.w.recycle(q)
-		s.settle()
-		return
-	}
-	if s.head != q {
-		q.keep(head)
-		q.keep(b)
-		q.done = true
-		return
-	}
-	if len(head) > 0 {
-		s.conn.Write(head)
-	}
-	s.conn.Write(b)
-	s.pop()
-	q.w.replied(q)
-	q.w.recycle(q)
-	s.settle()
+	return nil, b
 }
 
 // keep holds bytes of the reply back until those of earlier requests have been sent.
 func (q *request) keep(b []byte) {
+	if len(b) == 0 {
+		return
+	}
 	q.reply = append(q.w.room(q.reply, len(b)), b...)
 	q.session.held += len(b)
 }
