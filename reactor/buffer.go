@@ -3,9 +3,10 @@ package reactor
 import "math/bits"
 
 // Buffers between connections and their loop. An idle connection holds none: it takes
-// one when bytes must be kept and gives it back when they are gone.
+// one when bytes must be kept and gives it back when they are gone. The smallest are small, as
+// thousands of clients may be answered in one turn, and each is given one for that.
 const (
-	minShift   = 14 // the smallest buffer is 16 KiB
+	minShift   = 11 // the smallest buffer is 2 KiB
 	maxShift   = 21 // buffers over 2 MiB are left to the garbage collector
 	bufferSize = 1 << minShift
 	stockBytes = 4 << 20 // kept for reuse by a loop, per size

@@ -117,6 +117,9 @@ func (w *wire) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// recordsKept is how large an empty buffer of records may be to be kept for the next ones, in bytes.
+const recordsKept = 16 << 10
+
 // flush writes what is kept, as much as the socket takes.
 func (w *wire) flush() (again bool, err error) {
 	for len(w.out) > 0 {
@@ -126,7 +129,7 @@ func (w *wire) flush() (again bool, err error) {
 		}
 		w.out = w.out[:copy(w.out, w.out[n:])]
 	}
-	if cap(w.out) > bufferSize {
+	if cap(w.out) > recordsKept {
 		w.out = nil
 	}
 	return false, nil
