@@ -133,8 +133,15 @@ func (c *Call) claim(slot uint8, hash uint64) {
 	c.hash = hash
 }
 
-// numSlots is how many classes of keys a lane counts.
+// numSlots is how many classes of keys a server's view tells apart.
 const numSlots = 256
+
+// slot is what is known of a class of keys. It is together, as each call looks at it when it is
+// sent and when it is answered.
+type slot struct {
+	calls [NumLanes]uint32 // outstanding
+	big   uint64           // hash of the key whose value was big when last seen
+}
 
 func slotOf(hash uint64) uint8 { return uint8(hash >> 24) }
 

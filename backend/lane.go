@@ -24,6 +24,7 @@ const (
 // lane is one connection of a server and the calls that wait on it.
 type lane struct {
 	s       *Server
+	name    Lane
 	patient bool          // lets big values take their time
 	conn    *reactor.Conn // nil unless open
 	dialing bool
@@ -44,13 +45,12 @@ type lane struct {
 	within   bool   // the reply that comes is to a line of which some keys are answered
 	whole    []byte // a call's share of a line's reply, made whole
 	moved    progress
-	keys     [numSlots]uint32 // calls outstanding by class of key
-	expiry   reactor.Timer    // of the first waiting call, or earlier: to look how it gets on
-	again    reactor.Timer    // the next attempt to connect
+	expiry   reactor.Timer // of the first waiting call, or earlier: to look how it gets on
+	again    reactor.Timer // the next attempt to connect
 }
 
-func (l *lane) init(s *Server, patient bool) {
-	l.s, l.patient = s, patient
+func (l *lane) init(s *Server, name Lane) {
+	l.s, l.name, l.patient = s, name, name == Bulk
 	l.expiry.Func = l.expire
 	l.again.Func = l.connect
 }
@@ -112,10 +112,10 @@ func (l *lane) unclaim(c *Call) {
 	if c.keys == 0 {
 		return
 	}
-	l.keys[c.slot]--
+	l.s.slots[c.slot].calls[l.name]--
 	if c.keys > 1 {
 		for _, slot := range c.slots {
-			l.keys[slot]--
+			l.s.slots[slot].calls[l.name]--
 		}
 		c.slots = c.slots[:0]
 	}

@@ -73,7 +73,7 @@ func (x *twoLanes) send(keys []string, size int) {
 // disjoint checks that no slot has calls on both lanes. It runs on the loop.
 func (x *twoLanes) disjoint() {
 	for slot := range numSlots {
-		if x.s.lanes[Small].keys[slot] > 0 && x.s.lanes[Bulk].keys[slot] > 0 {
+		if calls := x.s.slots[slot].calls; calls[Small] > 0 && calls[Bulk] > 0 {
 			x.t.Errorf("slot %d has calls on both lanes", slot)
 		}
 	}
@@ -242,7 +242,7 @@ func TestCallReset(t *testing.T) {
 		a.Owner, a.Verb, a.Repeatable = a, memproto.Get, true
 		s.Claim(&a.Call, Small, 9<<24)
 		s.Send(&a.Call, Small, []byte("get c\r\n"))
-		if s.lanes[Small].keys[9] != 1 || s.lanes[Small].keys[5] != 0 {
+		if s.slots[9].calls[Small] != 1 || s.slots[5].calls[Small] != 0 {
 			t.Error("the keys of the earlier use are counted")
 		}
 	})
@@ -271,10 +271,8 @@ func TestRawBufferIsKeptWhileSmall(t *testing.T) {
 
 // claims counts the keys that keep requests on their lanes.
 func (s *Server) claims() (n int) {
-	for i := range s.lanes {
-		for _, keys := range s.lanes[i].keys {
-			n += int(keys)
-		}
+	for i := range s.slots {
+		n += int(s.slots[i].calls[Small] + s.slots[i].calls[Bulk])
 	}
 	return n
 }

@@ -119,7 +119,7 @@ type Server struct {
 	cfg     Config
 	loop    *reactor.Loop
 	lanes   [NumLanes]lane
-	big     [numSlots]uint64 // hashes of keys whose values were big when last seen
+	slots   [numSlots]slot
 	retired bool
 	closed  bool
 	stats   Stats
@@ -140,7 +140,7 @@ func New(l *reactor.Loop, c Config) *Server {
 	s := &Server{cfg: c, loop: l}
 	s.watch.init(l, c.Observe)
 	for i := range s.lanes {
-		s.lanes[i].init(s, Lane(i) == Bulk)
+		s.lanes[i].init(s, Lane(i))
 	}
 	s.lanes[Small].connect()
 	return s
@@ -181,13 +181,13 @@ func (s *Server) Up() bool { return !s.lanes[Small].down }
 // decides only when there are none. No slot ever has calls on both lanes, so the rule
 // cannot contradict itself even where keys share a slot.
 func (s *Server) LaneOf(hash uint64, size int) Lane {
-	slot := slotOf(hash)
+	slot := &s.slots[slotOf(hash)]
 	switch {
-	case s.lanes[Bulk].keys[slot] > 0:
+	case slot.calls[Bulk] > 0:
 		return Bulk
-	case s.lanes[Small].keys[slot] > 0:
+	case slot.calls[Small] > 0:
 		return Small
-	case size >= s.cfg.BulkSize || s.big[slot] == hash && hash != 0:
+	case size >= s.cfg.BulkSize || slot.big == hash && hash != 0:
 		return Bulk
 	}
 	return Small
@@ -209,16 +209,16 @@ func (s *Server) Reconnect() {
 func (s *Server) Claim(c *Call, n Lane, hash uint64) {
 	slot := slotOf(hash)
 	c.claim(slot, hash)
-	s.lanes[n].keys[slot]++
+	s.slots[slot].calls[n]++
 }
 
 // Saw tells the size of a key's value, so that a big one's next request goes by Bulk.
 func (s *Server) Saw(hash uint64, size int) {
-	slot := slotOf(hash)
+	slot := &s.slots[slotOf(hash)]
 	if size >= s.cfg.BulkSize {
-		s.big[slot] = hash
-	} else if s.big[slot] == hash {
-		s.big[slot] = 0
+		slot.big = hash
+	} else if slot.big == hash {
+		slot.big = 0
 	}
 }
 
