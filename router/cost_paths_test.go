@@ -28,6 +28,7 @@ func costPaths() []costPath {
 		costPathOf("get of 20 kB", len(found(nil, []byte("large:00")))+5, func(i int) string { return fmt.Sprintf("get large:%02d\r\n", i) }),
 		costPathOf("get of 100 kB", len(found(nil, []byte("huge:00")))+5, func(i int) string { return fmt.Sprintf("get huge:%02d\r\n", i) }),
 		costPathOf("16 gets", 16*(hit+5), func(i int) string { return many(16, func(j int) string { return get(costKey(j, i)) }) }),
+		costPathOf("16 gets of a key", 16*(hit+5), func(i int) string { return many(16, func(int) string { return get(costKey(0, i)) }) }),
 		costPathOf("multiget of 10", 10*hit+5, func(i int) string { return multiget(10, i) }),
 		costPathOf("multiget of 100", 100*hit+5, func(i int) string { return multiget(100, i) }),
 	}

@@ -192,6 +192,7 @@ type landing struct {
 	sent   memproto.Verb
 	asker  *request // in whose own words it was asked; nil if they were made for all
 	renews bool
+	read   bool // found and ok are made
 	found  memproto.Found
 	ok     bool // found is
 }
@@ -199,9 +200,6 @@ type landing struct {
 // serveAll gives the reply to all of them; of is who was asked, and when.
 func (l *landing) serveAll(crew *crew, of *node, sent, first time.Duration) {
 	w := l.w
-	if crew.Len() > 1 || l.asker == nil {
-		l.found, l.ok = memproto.ParseFound(l.reply)
-	}
 	for who, more := w.flights.Pop(crew); more; who, more = w.flights.Pop(crew) {
 		if w.recorder != nil && who.node == nil { // else it asked itself
 			who.by(of, sent, first)
@@ -215,10 +213,18 @@ func (l *landing) serveAll(crew *crew, of *node, sent, first time.Duration) {
 
 // serve gives the reply to one of them, in the form that it wants.
 func (l *landing) serve(q *request) {
+	if q.verb == l.sent && l.sent != memproto.MetaGet { // as most, who need not know what is found
+		q.served(l.reply)
+		return
+	}
 	w := l.w
+	if !l.read {
+		l.read = true
+		l.found, l.ok = memproto.ParseFound(l.reply)
+	}
 	won := l.ok && l.wins(q)
 	switch {
-	case q == l.asker || q.verb == l.sent && l.sent != memproto.MetaGet:
+	case q == l.asker:
 		q.served(l.reply)
 	case l.ok && l.renews && (won || l.filling()):
 		d := q.stray()
