@@ -29,6 +29,7 @@ type costStage struct {
 	t       testing.TB
 	name    string
 	r       *router.Router
+	turn    func(*router.Router) error
 	client  int // descriptors
 	servers []*costServer
 	buf     []byte
@@ -42,9 +43,10 @@ type costServer struct {
 	out []byte
 }
 
-// newCostStage makes the stage with all that may cost something off, or as it is by default.
-func newCostStage(t testing.TB, features bool) *costStage {
-	s := &costStage{t: t, name: "plain", buf: make([]byte, 1<<20)}
+// newCostStage makes the stage with all that may cost something off, or as it is by default. On io_uring nothing
+// is waited for, as a wait is what sends, and who would answer looks only after it.
+func newCostStage(t testing.TB, e reactor.Engine, features bool) *costStage {
+	s := &costStage{t: t, name: "plain", turn: router.Turn, buf: make([]byte, 1<<20)}
 	var addrs []string
 	for range 3 {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,10 +54,13 @@ func newCostStage(t testing.TB, features bool) *costStage {
 		s.servers = append(s.servers, &costServer{ln: s.descriptor(ln.(*net.TCPListener))})
 		addrs = append(addrs, ln.Addr().String())
 	}
-	c := config{Config: router.Config{Engine: reactor.Epoll, Spare: true, Log: slog.New(slog.DiscardHandler)}}
+	c := config{Config: router.Config{Engine: e, Spare: true, Log: slog.New(slog.DiscardHandler)}}
 	c.Pool = router.PoolConfig{Table: table(addrs...), Timeout: patience}
 	if features {
 		s.equip(&c.Pool)
+	}
+	if e == reactor.Uring {
+		s.name, s.turn = "io_uring", router.TurnAtOnce
 	}
 	var err error
 	s.r, err = c.router()
@@ -150,7 +155,7 @@ func (s *costStage) cost(p costPath) cost {
 func (s *costStage) ask(request []byte, reply int) []byte {
 	s.send(s.client, request)
 	for n := 0; ; {
-		s.must(router.Turn(s.r))
+		s.must(s.turn(s.r))
 		for _, srv := range s.servers {
 			srv.serve(s)
 		}

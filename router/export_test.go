@@ -23,6 +23,13 @@ const RequestSize = unsafe.Sizeof(request{})
 // Turn turns the first loop of a router that is not run.
 func Turn(r *Router) error { return r.loops[0].Turn() }
 
+// TurnAtOnce turns it without waiting for anything. What the turn before has left to be sent by the wait is
+// sent.
+func TurnAtOnce(r *Router) error {
+	r.loops[0].Post(func() {})
+	return r.loops[0].Turn()
+}
+
 // Counted returns the counters of the first loop of a router that is not run.
 func Counted(r *Router) reactor.Stats { return r.loops[0].Stats() }
 
