@@ -65,7 +65,7 @@ var ours = []struct {
 	{"bounded", "", "the load bound is arithmetic on counters; it never sees servers or sockets"},
 	{"balance", "", "choosing among candidates needs their loads, not what they are"},
 	{"meter", "balance", "what a server says of its load says nothing of how requests are carried"},
-	{"coalesce", "internal/prefetch", "a flight does not know what flies in it"},
+	{"coalesce", "", "a flight does not know what flies in it"},
 	{"epoch", "", "what was written is told by hash; what a write is, others know"},
 	{"hotkey", "epoch", "counting keys needs bytes only, and what is kept needs to know of writes"},
 	{"refresh", "", "what a reply means for those who wait for it can be read without a connection"},

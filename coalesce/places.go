@@ -1,10 +1,6 @@
 package coalesce
 
-import (
-	"bytes"
-
-	"cacherouter/internal/prefetch"
-)
+import "bytes"
 
 // places is a hash table of flights by key, with open addressing. It grows and never
 // shrinks. Beside each flight is its hash, so that a look-up touches one cache line, and
@@ -37,9 +33,6 @@ func newPlaces[W any](n int) places[W] {
 // keys by, and some of those have few bits, or all of them low; the multiplication spreads
 // them.
 func (p *places[W]) start(hash uint64) int { return int(hash * 0x9e3779b97f4a7c15 >> (p.shift & 63)) }
-
-// prefetch asks for the memory that a search for a hash begins with.
-func (p *places[W]) prefetch(hash uint64) { prefetch.Line(&p.at[p.start(hash)]) }
 
 func (p *places[W]) after(i int) int { return (i + 1) & (len(p.at) - 1) }
 

@@ -41,10 +41,6 @@ func (t *Table[W]) Has(hash uint64, key []byte) bool {
 	return f != nil
 }
 
-// Prefetch says that flights of a key's hash will soon be looked for, or one be over, so that
-// the memory comes while the caller does something else.
-func (t *Table[W]) Prefetch(hash uint64) { t.flights.prefetch(hash) }
-
 // Waits reports whether there are gets for Expire to look at.
 func (t *Table[W]) Waits() bool { return t.late.newer != &t.late }
 

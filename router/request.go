@@ -205,9 +205,6 @@ func (q *request) about(key []byte, coded bool, v memproto.Verb, k memproto.Kind
 // of is about for a key that was counted.
 func (q *request) of(key []byte, coded bool, v memproto.Verb, k memproto.Kind) {
 	q.hash = q.w.table.KeyHash(key)
-	if f := q.w.flights; f != nil {
-		f.Prefetch(q.hash)
-	}
 	q.coded, q.verb, q.sent, q.kind = coded, v, v, k
 	q.call.Key = append(q.call.Key[:0], key...)
 	q.call.Owner = q
