@@ -6,8 +6,12 @@ import (
 	"cacherouter/reactor"
 )
 
-// engine returns the engine of the configuration, or auto if it cannot be used here.
+// engine returns the engine of the configuration, or auto if it cannot be used here. Auto is not tried, as
+// the kernel takes a moment to give back what a ring counts towards RLIMIT_MEMLOCK.
 func (s *server) engine() reactor.Engine {
+	if s.cfg.Engine == reactor.Auto {
+		return reactor.Auto
+	}
 	if err := reactor.Usable(s.cfg.Engine); err != nil {
 		s.log.Warn("engine cannot be used, taking auto", "engine", s.cfg.Engine, "err", err)
 		return reactor.Auto

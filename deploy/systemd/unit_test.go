@@ -62,6 +62,42 @@ func TestUnitIsSound(t *testing.T) {
 	}
 }
 
+// callsIn adds the calls of a group of systemd's, which may name others, to those that are allowed, or takes
+// them away.
+func callsIn(t *testing.T, analyze, group string, allowed map[string]bool, allow bool) {
+	t.Helper()
+	out, err := exec.Command(analyze, "syscall-filter", "--no-pager", group).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(regexp.MustCompile(`(?m)^\s*#.*$`).ReplaceAllString(string(out), "")) {
+		switch {
+		case name == group:
+		case strings.HasPrefix(name, "@"):
+			callsIn(t, analyze, name, allowed, allow)
+		default:
+			allowed[name] = allow
+		}
+	}
+}
+
+// The filter lets the router use io_uring, epoll, and raise its limits.
+func TestFilterLetsEnginesThrough(t *testing.T) {
+	analyze := memcachedtest.Need(t, "systemd-analyze")
+	allowed := make(map[string]bool)
+	for _, filter := range regexp.MustCompile(`(?m)^SystemCallFilter=(~?)(@\S+)$`).FindAllStringSubmatch(read(t, "cacherouter.service"), -1) {
+		callsIn(t, analyze, filter[2], allowed, filter[1] == "")
+	}
+	for _, call := range []string{"io_uring_setup", "io_uring_enter", "io_uring_register", "epoll_pwait", "prlimit64"} {
+		if !allowed[call] {
+			t.Errorf("%s is not allowed", call)
+		}
+	}
+	if len(allowed) < 100 || allowed["reboot"] || allowed["chroot"] {
+		t.Errorf("%d calls are known, reboot %v, chroot %v", len(allowed), allowed["reboot"], allowed["chroot"])
+	}
+}
+
 // Both configurations of the listeners are taken, and the unit gives a router the time that it needs to drain.
 func TestConfiguration(t *testing.T) {
 	router, text := binary(t), read(t, "cacherouter.yml")
