@@ -62,8 +62,9 @@ type async interface {
 	giveBack(id int)
 	// lends reports whether what comes can be lent. If not it is read as from other sockets.
 	lends() bool
-	// expectLarge says that what comes is better read into one piece of memory than lent.
-	expectLarge()
+	// expect says that n bytes are wanted in one piece of memory. If that is much the socket
+	// may lend no more.
+	expect(n int)
 }
 
 // Conn is one connection of a loop. All methods belong to the loop's goroutine.

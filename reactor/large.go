@@ -8,8 +8,8 @@ const (
 	// less costs little to copy, and fewer packets if it leaves with what is written after it.
 	largeWrite = 32 << 10
 	// largeRead is the expected size, in bytes, of what is read to its end in one turn, and no
-	// further.
-	largeRead = 32 << 10
+	// further: one more read costs less than to copy the beginning of what comes behind it.
+	largeRead = 16 << 10
 	// largeTurn is how many bytes of it end the reading in one turn.
 	largeTurn = 1 << 20
 )

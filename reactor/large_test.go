@@ -239,7 +239,7 @@ func TestLargeAnnounced(t *testing.T) {
 		}
 		nc.Write(append(binary.BigEndian.AppendUint32(nil, 64<<20), "begins"...))
 		awaitBytes(t, l, 10)
-		if n := held(); n > bufferSize {
+		if n := held(); n > readSize {
 			t.Errorf("10 bytes of a large frame hold %d", n)
 		}
 		nc.Write(make([]byte, came))

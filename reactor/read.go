@@ -5,12 +5,16 @@ import "io"
 // readRoom is the least room for a read, in bytes.
 const readRoom = 4 << 10
 
+// keptRoom is the room behind what is kept when more is expected, in bytes: as what comes is read to
+// there only, little room would mean many reads.
+const keptRoom = 12 << 10
+
 // lineRoom is how much of what an async socket has is copied to complete what is kept, while
 // it is not known how much that takes, in bytes.
 const lineRoom = 256
 
-// keptShare is how many times as much memory a connection may have for what is expected as has come:
-// that is only announced.
+// keptShare is how many times as much memory a connection may have for what is expected as has come,
+// if that is more than readSize: it is only announced.
 const keptShare = 4
 
 // serve gives the handler one read's worth of bytes.
@@ -118,14 +122,12 @@ func (c *Conn) read() (more bool) {
 func (c *Conn) roomToRead(lends bool) []byte {
 	have := c.untaken()
 	missing := c.need - have
-	c.grow(max(min(missing, (keptShare-1)*have), readRoom))
+	c.grow(max(c.worth(have)-have, readRoom))
 	buf := c.in[len(c.in):cap(c.in)]
 	switch {
 	case lends: // the rest
 		buf = buf[:min(len(buf), max(missing, lineRoom))]
-		if c.need >= largeRead {
-			c.async.expectLarge()
-		}
+		c.async.expect(c.need)
 	case c.need >= largeRead: // what comes behind it may be large too, and begins a buffer then
 		buf = buf[:min(len(buf), missing+readRoom)]
 	}
@@ -160,10 +162,17 @@ func (c *Conn) received(b []byte) (left int) {
 
 // keep copies what was not taken.
 func (c *Conn) keep(rest []byte) {
-	c.in = c.loop.buffers.take(max(min(c.need, keptShare*len(rest)), len(rest)))
+	room := len(rest)
+	if c.need > 0 {
+		room = max(c.worth(room), room+keptRoom)
+	}
+	c.in = c.loop.buffers.take(room)
 	c.in, c.taken = append(c.in, rest...), 0
 	c.loop.stats.Copied += uint64(len(rest))
 }
+
+// worth returns how much memory there may be for what is expected when so many bytes of it have come.
+func (c *Conn) worth(have int) int { return min(c.need, max(keptShare*have, readSize)) }
 
 // grow makes room for n more bytes behind c.in.
 func (c *Conn) grow(n int) {

@@ -22,6 +22,10 @@ type ringReader struct {
 	small    int  // reads in a row that were small
 }
 
+// largeReceive is the size, in bytes, of what is better read than received by the ring: what is less is copied
+// for less than a read takes.
+const largeReceive = 32 << 10
+
 // A socket of which so many reads in a row have brought less than so many bytes each is the ring's again.
 const (
 	smallReads = 64
@@ -30,8 +34,8 @@ const (
 
 func (s *ringSocket) lends() bool { return !s.reader.on }
 
-func (s *ringSocket) expectLarge() {
-	if !s.reader.wanted {
+func (s *ringSocket) expect(n int) {
+	if n >= largeReceive && !s.reader.wanted {
 		s.reader.wanted = true
 		s.touch()
 	}
