@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -281,6 +282,49 @@ func TestLargeIsToldOfFirst(t *testing.T) {
 			got := make([]byte, len(small)+len(large))
 			if _, err := io.ReadFull(nc, got); err != nil || !bytes.Equal(got, append(small, large...)) {
 				t.Errorf("%v, or not what was written", err)
+			}
+		})
+	}
+}
+
+// A connection that is detached in the middle of something large is so with all that has come, whoever
+// receives for it.
+func TestLargeDetached(t *testing.T) {
+	for _, e := range []Engine{Epoll, Uring} {
+		t.Run(string(e), func(t *testing.T) {
+			if err := Usable(e); err != nil {
+				t.Skip(err)
+			}
+			l := startLoops(t, 1, Config{Engine: e})[0]
+			nc := dial(t, serveFrames(t, l, "unix", func(bool) {}))
+			r := rand.New(rand.NewPCG(13, 14))
+			first, second := frame(r, 100<<10), frame(r, 300<<10)
+			nc.Write(first)
+			io.ReadFull(nc, make([]byte, len(framed(first))))
+			half := len(second) / 2
+			nc.Write(second[:half])
+			awaitBytes(t, l, len(first)+half)
+			type detached struct {
+				f    *os.File
+				rest []byte
+			}
+			got := make(chan detached, 1)
+			l.Post(func() {
+				for c := range l.conns {
+					f, rest, _ := c.Detach()
+					got <- detached{f, rest}
+				}
+			})
+			d := <-got
+			if d.f == nil {
+				t.Fatal("it could not be detached")
+			}
+			defer d.f.Close()
+			nc.Write(second[half:])
+			nc.Close()
+			later, err := io.ReadAll(d.f)
+			if whole := append(d.rest, later...); err != nil || !bytes.Equal(whole, second) {
+				t.Errorf("%d bytes had come and %d came later, of %d: %v", len(d.rest), len(later), len(second), err)
 			}
 		})
 	}

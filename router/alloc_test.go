@@ -20,7 +20,7 @@ type hotPath struct{ name, request, reply string }
 func hotPaths() []hotPath {
 	key, value := "user:profile:00000001234", strings.Repeat("v", 100)
 	one, other := keyFor(0, 3, 0), keyFor(1, 3, 0)
-	larger := strings.Repeat("v", 20_000)
+	larger, huge := strings.Repeat("v", 20_000), strings.Repeat("v", 100_000)
 	get, found := "get "+key+"\r\n", hit(key, value)+"END\r\n"
 	var keys, values strings.Builder
 	for i := range 50 {
@@ -35,6 +35,8 @@ func hotPaths() []hotPath {
 		{"noreply", "set n 0 0 1 noreply\r\nx\r\nget nothing\r\n", "END\r\n"},
 		{"meta", "mg " + key + " v t O123 q\r\n", "VA 100 t-1 O123\r\n" + value + "\r\n"},
 		{"large", "get large\r\n", hit("large", strings.Repeat("v", 10_000)) + "END\r\n"},
+		{"huge", "get huge\r\n", hit("huge", huge) + "END\r\n"},
+		{"huge pipelined", "get huge\r\nget large\r\nget huge\r\n", hit("huge", huge) + "END\r\n" + hit("large", strings.Repeat("v", 10_000)) + "END\r\n" + hit("huge", huge) + "END\r\n"},
 		{"large pipelined", strings.Repeat("get "+one+"\r\nget "+other+"\r\n", 2), strings.Repeat(hit(one, larger)+"END\r\n"+hit(other, larger)+"END\r\n", 2)},
 		{"pipelined", strings.Repeat(get+set(key, value), 32), strings.Repeat(found+"STORED\r\n", 32)},
 		{"multiget", "get" + keys.String() + "\r\n", values.String() + "END\r\n"},
@@ -47,6 +49,7 @@ func fillHot(c *client) {
 		c.ask(set(key, strings.Repeat("v", 20_000)), "STORED\r\n")
 	}
 	c.ask(set("large", strings.Repeat("v", 10_000)), "STORED\r\n")
+	c.ask(set("huge", strings.Repeat("v", 100_000)), "STORED\r\n")
 	value := strings.Repeat("v", 100)
 	c.ask(set("user:profile:00000001234", value), "STORED\r\n")
 	for i := range 50 {
@@ -80,7 +83,8 @@ func countAllocations(t *testing.T, e reactor.Engine) {
 	r := start(t, config{Config: router.Config{Engine: e}, Pool: router.PoolConfig{JoinGets: true}}, addresses(t, 3)...)
 	c := dial(t, r.addr)
 	fillHot(c)
-	for _, h := range hotPaths() {
+	hugeSet := hotPath{"huge set", set("huge", strings.Repeat("v", 100_000)), "STORED\r\n"} // who makes copies keeps it for them
+	for _, h := range append(hotPaths(), hugeSet) {
 		most := uint64(n / 100)
 		if e == reactor.Portable {
 			most = n / 4 // the runtime's own, for goroutines that wait; a request's would be at least n
