@@ -206,7 +206,8 @@ func (p *ringPoller) enter(raw, d time.Duration) (err error) {
 	if err == nil && ring.Ready() == 0 && d > raw {
 		err = ring.Wait(1, d-raw, true)
 	}
-	for more := ring.Ready() > 0 && d > 0; err == nil && more; {
+	// A call that has slept brings one completion, and one that has not no more than a batch.
+	for more := ring.Ready() > 0 && (d > 0 || ring.Ready() >= uring.Batch); err == nil && more; {
 		was := ring.Ready()
 		err = ring.Collect()
 		more = ring.Ready()-was >= uring.Batch
