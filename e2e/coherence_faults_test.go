@@ -156,9 +156,27 @@ func (w *world) failOver() {
 func (w *world) grow(n int) {
 	w.tb.Helper()
 	w.grown = min(100, w.grown+1+w.rng.IntN(50))
+	w.whole(n)
 	w.retire(n)
 	w.configure(n)
 	w.startRouter(n)
+}
+
+// whole waits until a router knows of no server that is out or has missed a write: killed, it would forget that, which
+// docs/consistency.md says of one that is alone.
+func (w *world) whole(n int) {
+	w.tb.Helper()
+	waitFor(w.tb, "all servers to be in and clean", func() error {
+		_, text, err := w.routers[n].http("/metrics")
+		if err != nil {
+			return err
+		}
+		missed := w.counts(w.routers[n])["server_missed_keys"]
+		if in := strings.Count(text, `status="in"} 1`); in != len(w.servers) || missed > 0 {
+			return fmt.Errorf("%d servers are in, and %v writes were missed", in, missed)
+		}
+		return nil
+	})
 }
 
 // reloads counts the times that the router has said that it reloaded.
