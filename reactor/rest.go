@@ -55,6 +55,9 @@ func (r *resting) due() bool {
 	return sparse
 }
 
+// lone reports whether one event at a time comes, so that it is vain to look for others.
+func (r *resting) lone() bool { return r.last <= 1 && r.expected <= 1 }
+
 // found tells how many events a poll has brought.
 func (r *resting) found(n int) {
 	r.last = n

@@ -150,7 +150,7 @@ func (p *ringPoller) poll(l *Loop, d time.Duration) (int, error) {
 	if p.awaited() {
 		d = 0
 	}
-	if err := p.enter(min(d, l.nap()), d); err != nil {
+	if err := p.enter(min(d, l.nap()), d, l.resting.lone()); err != nil {
 		return 0, err
 	}
 	n := p.fetch()
@@ -192,8 +192,9 @@ func (p *ringPoller) awaited() bool {
 }
 
 // enter submits what there is and waits at most d for completions, of which raw in a raw
-// system call (see nap).
-func (p *ringPoller) enter(raw, d time.Duration) (err error) {
+// system call (see nap). A call that has slept brings one completion, and one that has not no
+// more than a batch: unless the loop is lone the rest is asked for.
+func (p *ringPoller) enter(raw, d time.Duration, lone bool) (err error) {
 	ring := p.ring
 	switch {
 	case ring.Ready() > 0 && ring.Queued() == 0:
@@ -206,8 +207,7 @@ func (p *ringPoller) enter(raw, d time.Duration) (err error) {
 	if err == nil && ring.Ready() == 0 && d > raw {
 		err = ring.Wait(1, d-raw, true)
 	}
-	// A call that has slept brings one completion, and one that has not no more than a batch.
-	for more := ring.Ready() > 0 && (d > 0 || ring.Ready() >= uring.Batch); err == nil && more; {
+	for more := ring.Ready() > 0 && (d > 0 && !lone || ring.Ready() >= uring.Batch); err == nil && more; {
 		was := ring.Ready()
 		err = ring.Collect()
 		more = ring.Ready()-was >= uring.Batch
