@@ -171,9 +171,14 @@ func (w *world) whole(n int) {
 		if err != nil {
 			return err
 		}
-		missed := w.counts(w.routers[n])["server_missed_keys"]
-		if in := strings.Count(text, `status="in"} 1`); in != len(w.servers) || missed > 0 {
-			return fmt.Errorf("%d servers are in, and %v writes were missed", in, missed)
+		out, missed := 0, w.counts(w.routers[n])["server_missed_keys"]
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "cacherouter_server_status{") && !strings.Contains(line, `status="in"`) && strings.HasSuffix(line, " 1\n") {
+				out++
+			}
+		}
+		if out > 0 || missed > 0 {
+			return fmt.Errorf("%d servers are not in, and %v writes were missed", out, missed)
 		}
 		return nil
 	})
