@@ -25,7 +25,6 @@ const (
 type lane struct {
 	s       *Server
 	name    Lane
-	patient bool          // lets big values take their time
 	conn    *reactor.Conn // nil unless open
 	dialing bool
 	// greeting is set while user and password were said and not yet accepted.
@@ -49,8 +48,11 @@ type lane struct {
 	again    reactor.Timer // the next attempt to connect
 }
 
+// patient reports whether big values may take their time.
+func (l *lane) patient() bool { return l.name == Bulk }
+
 func (l *lane) init(s *Server, name Lane) {
-	l.s, l.name, l.patient = s, name, name == Bulk
+	l.s, l.name = s, name
 	l.expiry.Func = l.expire
 	l.again.Func = l.connect
 }
@@ -91,7 +93,7 @@ func (l *lane) queued() int {
 func (l *lane) enqueue(c *Call, req []byte) {
 	c.more = false
 	open := l.conn != nil && !l.greeting
-	joined := open && l.s.cfg.Join && !l.patient && !l.s.cfg.Health.apart.Load() && l.join(c, req)
+	joined := open && l.s.cfg.Join && !l.patient() && !l.s.cfg.Health.apart.Load() && l.join(c, req)
 	l.waiting.push(c)
 	if !l.expiry.Armed() {
 		l.wake(l.s.deadline(c))

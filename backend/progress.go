@@ -28,7 +28,7 @@ type progress struct {
 // first waiting call. What is sent is so only while much is unsent: the system of a server
 // that is stopped goes on taking small requests for long.
 func (l *lane) look() {
-	if !l.patient || l.conn == nil || l.greeting {
+	if !l.patient() || l.conn == nil || l.greeting {
 		return
 	}
 	unsent := l.conn.Undelivered()
@@ -55,7 +55,7 @@ func (l *lane) late(c *Call) time.Time {
 
 // wake sets the timer for when something may be overdue, or for the next look.
 func (l *lane) wake(due time.Time) {
-	if next := l.s.loop.Now().Add(l.s.cfg.Timeout / 4); l.patient && next.Before(due) {
+	if next := l.s.loop.Now().Add(l.s.cfg.Timeout / 4); l.patient() && next.Before(due) {
 		due = next
 	}
 	l.s.loop.Set(&l.expiry, due)

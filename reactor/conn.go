@@ -138,8 +138,9 @@ func (c *Conn) Write(p []byte) {
 		return
 	}
 	if len(p) >= largeWrite {
-		c.writeLarge(p)
-		return
+		if p = c.writeNow(p); len(p) == 0 {
+			return
+		}
 	}
 	c.room(len(p))
 	c.out = append(c.out, p...)

@@ -20,24 +20,13 @@ type direct interface {
 	writeBoth(a, b []byte) (n int, again bool, err error)
 }
 
-// writeLarge writes what is unsent and p at once, if the socket may take it, and keeps what it
-// does not take for the flush.
-func (c *Conn) writeLarge(p []byte) {
-	if c.direct != nil && !c.blocked {
-		p = c.writeNow(p)
-	}
-	if len(p) == 0 {
-		return
-	}
-	c.room(len(p))
-	c.out = append(c.out, p...)
-	c.loop.stats.Copied += uint64(len(p))
-	c.touch()
-}
-
-// writeNow returns what the socket did not take of p. An error is left to the flush, which will
-// meet it too: a handler is not told of it while it writes.
+// writeNow writes what is unsent and p at once, if the socket may take it, and returns what it did not
+// take of p, for the flush. An error is left to that too, which will meet it: a handler is not told of
+// it while it writes.
 func (c *Conn) writeNow(p []byte) (rest []byte) {
+	if c.direct == nil || c.blocked {
+		return p
+	}
 	if c.loop.onTurn != nil {
 		c.loop.onTurn()
 	}

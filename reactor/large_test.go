@@ -190,35 +190,41 @@ func TestLargeToClosedPeer(t *testing.T) {
 	})
 }
 
-// A large frame that was there is passed on without being moved, but for a first one, and for what
-// is still on its way when it is looked for.
-func TestLargeIsNotCopied(t *testing.T) {
+// eachDirect runs a test on each engine that writes at once, with a connection to a loop that returns frames.
+func eachDirect(t *testing.T, f func(t *testing.T, l *Loop, nc net.Conn)) {
 	for _, e := range []Engine{Epoll, Uring} {
 		t.Run(string(e), func(t *testing.T) {
 			if err := Usable(e); err != nil {
 				t.Skip(err)
 			}
 			l := startLoops(t, 1, Config{Engine: e})[0]
-			nc := dial(t, serveFrames(t, l, "unix", func(bool) {}))
-			f := frame(rand.New(rand.NewPCG(7, 8)), 100<<10)
-			got := make([]byte, len(f)+2)
-			ask := func() {
-				nc.Write(f)
-				if _, err := io.ReadFull(nc, got); err != nil {
-					t.Fatal(err)
-				}
-			}
-			ask()
-			before := statsOf(l)
-			const n = 50
-			for range n {
-				ask()
-			}
-			if copied := (statsOf(l).Copied - before.Copied) / n; copied > 100<<10/2 {
-				t.Errorf("of each frame of %d bytes %d were copied", len(f), copied)
-			}
+			f(t, l, dial(t, serveFrames(t, l, "unix", func(bool) {})))
 		})
 	}
+}
+
+// A large frame that was there is passed on without being moved, but for a first one, and for what
+// is still on its way when it is looked for.
+func TestLargeIsNotCopied(t *testing.T) {
+	eachDirect(t, func(t *testing.T, l *Loop, nc net.Conn) {
+		f := frame(rand.New(rand.NewPCG(7, 8)), 100<<10)
+		got := make([]byte, len(f)+2)
+		ask := func() {
+			nc.Write(f)
+			if _, err := io.ReadFull(nc, got); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ask()
+		before := statsOf(l)
+		const n = 50
+		for range n {
+			ask()
+		}
+		if copied := (statsOf(l).Copied - before.Copied) / n; copied > 100<<10/2 {
+			t.Errorf("of each frame of %d bytes %d were copied", len(f), copied)
+		}
+	})
 }
 
 // A frame that is only announced holds no memory to speak of.
@@ -253,79 +259,65 @@ func TestLargeAnnounced(t *testing.T) {
 
 // What is small waits for the end of the turn; what is large leaves at once, behind it, and OnTurn comes first.
 func TestLargeIsToldOfFirst(t *testing.T) {
-	for _, e := range []Engine{Epoll, Uring} {
-		t.Run(string(e), func(t *testing.T) {
-			if err := Usable(e); err != nil {
-				t.Skip(err)
-			}
-			l := startLoops(t, 1, Config{Engine: e})[0]
-			nc := dial(t, serveFrames(t, l, "unix", func(bool) {}))
-			r := rand.New(rand.NewPCG(11, 12))
-			small, large := frame(r, 10), frame(r, 100<<10)
-			nc.Write(small)
-			io.ReadFull(nc, make([]byte, len(framed(small)))) // it is served now
-			l.Post(func() {
-				told := 0
-				l.OnTurn(func() { told++ })
-				for c := range l.conns {
-					was := c.Written()
-					c.Write(small)
-					if told != 0 || c.Written() != was {
-						t.Error("what is small has left in the turn")
-					}
-					c.Write(large)
-					if told != 1 || c.Written() == was {
-						t.Errorf("told %d times before %d bytes left", told, c.Written()-was)
-					}
+	eachDirect(t, func(t *testing.T, l *Loop, nc net.Conn) {
+		r := rand.New(rand.NewPCG(11, 12))
+		small, large := frame(r, 10), frame(r, 100<<10)
+		nc.Write(small)
+		io.ReadFull(nc, make([]byte, len(framed(small)))) // it is served now
+		l.Post(func() {
+			told := 0
+			l.OnTurn(func() { told++ })
+			for c := range l.conns {
+				was := c.Written()
+				c.Write(small)
+				if told != 0 || c.Written() != was {
+					t.Error("what is small has left in the turn")
 				}
-			})
-			got := make([]byte, len(small)+len(large))
-			if _, err := io.ReadFull(nc, got); err != nil || !bytes.Equal(got, append(small, large...)) {
-				t.Errorf("%v, or not what was written", err)
+				c.Write(large)
+				if told != 1 || c.Written() == was {
+					t.Errorf("told %d times before %d bytes left", told, c.Written()-was)
+				}
 			}
 		})
-	}
+		got := make([]byte, len(small)+len(large))
+		if _, err := io.ReadFull(nc, got); err != nil || !bytes.Equal(got, append(small, large...)) {
+			t.Errorf("%v, or not what was written", err)
+		}
+	})
 }
 
 // A connection that is detached in the middle of something large is so with all that has come, whoever
 // receives for it.
 func TestLargeDetached(t *testing.T) {
-	for _, e := range []Engine{Epoll, Uring} {
-		t.Run(string(e), func(t *testing.T) {
-			if err := Usable(e); err != nil {
-				t.Skip(err)
-			}
-			l := startLoops(t, 1, Config{Engine: e})[0]
-			nc := dial(t, serveFrames(t, l, "unix", func(bool) {}))
-			r := rand.New(rand.NewPCG(13, 14))
-			first, second := frame(r, 100<<10), frame(r, 300<<10)
-			nc.Write(first)
-			io.ReadFull(nc, make([]byte, len(framed(first))))
-			half := len(second) / 2
-			nc.Write(second[:half])
-			awaitBytes(t, l, len(first)+half)
-			type detached struct {
-				f    *os.File
-				rest []byte
-			}
-			got := make(chan detached, 1)
-			l.Post(func() {
-				for c := range l.conns {
-					f, rest, _ := c.Detach()
-					got <- detached{f, rest}
-				}
-			})
-			d := <-got
-			if d.f == nil {
-				t.Fatal("it could not be detached")
-			}
-			defer d.f.Close()
-			nc.Write(second[half:])
-			nc.Close()
-			later, err := io.ReadAll(d.f)
-			if whole := append(d.rest, later...); err != nil || !bytes.Equal(whole, second) {
-				t.Errorf("%d bytes had come and %d came later, of %d: %v", len(d.rest), len(later), len(second), err)
+	eachDirect(t, func(t *testing.T, l *Loop, nc net.Conn) {
+		r := rand.New(rand.NewPCG(13, 14))
+		first, second := frame(r, 100<<10), frame(r, 300<<10)
+		nc.Write(first)
+		io.ReadFull(nc, make([]byte, len(framed(first))))
+		half := len(second) / 2
+		nc.Write(second[:half])
+		awaitBytes(t, l, len(first)+half)
+		type detached struct {
+			f    *os.File
+			rest []byte
+		}
+		got := make(chan detached, 1)
+		l.Post(func() {
+			for c := range l.conns {
+				f, rest, _ := c.Detach()
+				got <- detached{f, rest}
 			}
 		})
-	}
+		d := <-got
+		if d.f == nil {
+			t.Fatal("it could not be detached")
+		}
+		defer d.f.Close()
+		nc.Write(second[half:])
+		nc.Close()
+		later, err := io.ReadAll(d.f)
+		if whole := append(d.rest, later...); err != nil || !bytes.Equal(whole, second) {
+			t.Errorf("%d bytes had come and %d came later, of %d: %v", len(d.rest), len(later), len(second), err)
+		}
+	})
 }

@@ -1,11 +1,6 @@
 package reactor
 
-import (
-	"syscall"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // What is large a socket of a ring reads and writes by system calls, as with epoll, which few are
 // needed for. The ring would receive it into several of its buffers, and it would have to be copied
@@ -59,8 +54,7 @@ func (s *ringSocket) changeOver() {
 
 func (s *ringSocket) readNow(p []byte) (n int, again bool, err error) {
 	s.p.direct++
-	r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), 0, 0, 0)
-	n, again, err = outcome(r, errno)
+	n, again, err = receive(s.fd, p)
 	if n >= smallRead {
 		s.reader.small = 0
 	} else if s.reader.small++; s.reader.small == smallReads {

@@ -14,11 +14,9 @@ type fdSocket struct {
 	poller *epoll
 }
 
-// read receives instead of reading, which saves the kernel the detour by the file, 50 of 310 ns.
 func (s *fdSocket) read(p []byte) (n int, again bool, err error) {
 	s.poller.made++
-	r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), 0, 0, 0)
-	return outcome(r, errno)
+	return receive(s.fd, p)
 }
 
 func (s *fdSocket) write(p []byte) (n int, again bool, err error) {
@@ -42,6 +40,12 @@ func sendBoth(fd int, a, b []byte) (n int, again bool, err error) {
 	msg := unix.Msghdr{Iov: &pieces[0]}
 	msg.SetIovlen(len(pieces))
 	r, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)), unix.MSG_NOSIGNAL)
+	return outcome(r, errno)
+}
+
+// receive is a read, but saves the kernel the detour by the file, 50 of 310 ns.
+func receive(fd int, p []byte) (n int, again bool, err error) {
+	r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), 0, 0, 0)
 	return outcome(r, errno)
 }
 
